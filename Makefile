@@ -1,0 +1,44 @@
+# Every target sets up what it needs in .venv and works on a fresh machine
+# that has Python >= 3.11, make and a network.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test check bench format clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.installed  ## the similarity of the standard library's docstrings at 5 % of the pairs
+	$(BIN)/fewpairs demo
+
+test: $(VENV)/.installed-test  ## run the tests
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.installed-check  ## lint, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed  ## measure speed and memory, as ratios in one run
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/.installed-check  ## rewrite the code in the project's format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove everything the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fewpairs needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(PIP) install -e '.[$*]'
+	@touch $@

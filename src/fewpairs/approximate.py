@@ -1,0 +1,265 @@
+"""The verb: approximate a similarity matrix from a few of its pairs."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewpairs.approximation import Approximation
+from fewpairs.certificate import certify, exact_certificate, pairs_for
+from fewpairs.entries import Entries
+from fewpairs.errors import BudgetError, InputError
+from fewpairs.ledger import Ledger
+from fewpairs.methods import Method, as_method
+from fewpairs.oracle import Oracle, pairs_to_check
+from fewpairs.progress import Progress, RichProgress, Silence
+from fewpairs.receipt import Bill
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.function import from_function
+from fewpairs.similarity.matrix import from_matrix
+from fewpairs.tariff import Budget, Tariff, check_budget
+
+__all__ = ["approximate", "as_similarity", "bind", "foresee"]
+
+
+def approximate(
+    items: Sequence[Any] | None,
+    similarity: Any,
+    *,
+    method: str | Method = "auto",
+    budget: Budget = 0.05,
+    seed: int = 0,
+    symmetrize: bool = True,
+    store: Ledger | None = None,
+    progress: bool | Progress = False,
+    prior: None = None,
+    executor: None = None,
+) -> Approximation:
+    """Approximate all pairwise similarities of ``items`` from a few of them.
+
+    Parameters
+    ----------
+    items
+        Any sequence of at least two items; ``None`` where ``similarity`` is a matrix.
+    similarity
+        A :class:`~fewpairs.Similarity`, a function ``f(a, b) -> float``, or an n×n
+        array (whose entries count as evaluations when they are read).
+    method
+        ``"auto"``, ``"nystrom"``, ``"sms"``, ``"skeleton"``, ``"sicur"``,
+        ``"stacur"``, ``"regularized"``, ``"optimal"``, or an instance such as
+        ``fp.SMSNystrom(landmarks=250)``. With a name, the landmarks follow from the
+        budget.
+    budget
+        A hard limit. A float is a share of the n(n−1)/2 distinct pairs (1.0 is
+        everything, the diagonal too), an int a number of evaluations, ``None`` what
+        a method with given landmarks needs. A declared diagonal is free. An
+        asymmetric similarity takes two evaluations a pair.
+    seed
+        Same seed, same result.
+    symmetrize
+        Read an asymmetric similarity as ½(K + Kᵀ). ``False`` reads it as it is,
+        for methods that can: skeleton, SiCUR, StaCUR and optimal.
+    store
+        A :class:`~fewpairs.Ledger` that keeps what is paid for; entries that it
+        holds already are free.
+    progress
+        ``True`` shows a bar; or an object with the methods of
+        :class:`~fewpairs.progress.Progress`.
+    prior, executor
+        Reserved.
+
+    Returns
+    -------
+    Approximation
+        Answers every pair, row and block; ``print`` it for a receipt.
+
+    Raises
+    ------
+    InputError, BudgetError
+        Before anything is paid for.
+    SimilarityError
+        Where the similarity fails; what was paid for is in its ``.ledger``.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> texts = [f"{a} {b}" for a in ("red", "green", "blue") for b in range(100)]
+    >>> approx = fp.approximate(texts, fp.StringSimilarity("levenshtein"), budget=0.2)
+    >>> approx.evaluations <= 0.2 * 300 * 299 / 2
+    True
+    >>> approx.certificate.relative_error < 0.2
+    True
+    """
+    call = "fewpairs.approximate"
+    chosen = as_method(method)
+    budget = check_budget(budget, call)
+    _check_options(call, store=store, prior=prior, executor=executor)
+    recipe = as_similarity(similarity, call)
+    scorer = bind(items, recipe, call)
+    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+
+    started = time.perf_counter()
+    symmetry_rng, fit_rng, certificate_rng = np.random.default_rng(seed).spawn(3)
+    shown = _progress(progress, call)
+    shown.start("evaluating", expected.evaluations)
+    try:
+        oracle = Oracle(
+            scorer,
+            recipe,
+            budget=budget,
+            symmetrize=symmetrize,
+            ledger=store,
+            progress=shown,
+            rng=symmetry_rng,
+        )
+        for_symmetry = oracle.evaluations
+        settled = settle(chosen, oracle.tariff, oracle.remaining)
+        factors = settled.method.fit(oracle, fit_rng)
+        for_fit = oracle.evaluations - for_symmetry
+        if factors.exact:
+            known = oracle.read
+            certificate = certify(oracle, factors, settled.held_out, certificate_rng)
+        else:  # a yardstick that has read everything and answers from its factors
+            known = Entries(oracle.n, symmetric=oracle.symmetric)
+            certificate = exact_certificate(oracle.read, factors)
+    finally:
+        shown.finish()
+    bill = Bill(
+        similarity=_in_words(recipe, oracle.tariff),
+        evaluations=oracle.evaluations,
+        for_fit=for_fit,
+        for_certificate=oracle.evaluations - for_fit - for_symmetry,
+        for_symmetry=for_symmetry,
+        everything=oracle.tariff.everything(),
+        evaluating=oracle.seconds,
+        computing=time.perf_counter() - started - oracle.seconds,
+    )
+    return Approximation(factors, known, certificate, bill)
+
+
+class Settled(NamedTuple):
+    """A method whose landmarks are fixed, and the pairs held out beside it."""
+
+    method: Method
+    held_out: int
+    evaluations: int
+
+
+def settle(method: Method, tariff: Tariff, remaining: int | None) -> Settled:
+    """Split a budget between the method and the certificate.
+
+    Where landmarks follow from the budget, a tenth is held out first; where they are
+    given, the certificate takes what they leave, up to a tenth.
+    """
+    if remaining is None:
+        method = method.resolve(tariff, None)
+        price = method.price(tariff)
+        held_out = pairs_for(price, tariff.calls)
+        return Settled(method, held_out, price + held_out * tariff.calls)
+    wanted = pairs_for(remaining, tariff.calls)
+    try:
+        method = method.resolve(tariff, remaining - wanted * tariff.calls)
+    except BudgetError:  # the fit comes first; it says so itself if it cannot be had
+        method = method.resolve(tariff, remaining)
+    price = method.price(tariff)
+    held_out = min(wanted, (remaining - price) // tariff.calls)
+    return Settled(method, held_out, price + held_out * tariff.calls)
+
+
+def foresee(
+    method: Method, similarity: Similarity, n: int, budget: Budget, *, symmetrize: bool
+) -> Settled:
+    """Return what a run will be, or raise, before anything is paid for.
+
+    An undeclared symmetry is taken for granted here.
+    """
+    asymmetric = similarity.symmetric is False
+    tariff = Tariff(
+        n,
+        symmetric=symmetrize or not asymmetric,
+        calls=2 if asymmetric and symmetrize else 1,
+        free_diagonal=similarity.diagonal is not None,
+    )
+    limit = tariff.limit(budget)
+    check = 2 * pairs_to_check(similarity, n, limit)
+    settled = settle(method, tariff, None if limit is None else limit - check)
+    return settled._replace(evaluations=settled.evaluations + check)
+
+
+def as_similarity(similarity: Any, call: str) -> Similarity:
+    """Return a similarity, made of a function or a matrix where one is given."""
+    if isinstance(similarity, Similarity):
+        return similarity
+    if hasattr(similarity, "__array__") or isinstance(similarity, (list, tuple)):
+        return from_matrix(similarity)
+    if callable(similarity) and not isinstance(similarity, type):
+        return from_function(similarity)
+    cure = "Pass a fewpairs.Similarity, a function f(a, b) -> float or an n×n array."
+    if isinstance(similarity, str):
+        cure = f"Strings are compared by fewpairs.StringSimilarity({similarity!r})."
+    elif isinstance(similarity, type):
+        cure = f"Make an instance: {similarity.__name__}(...)."
+    msg = f"{call}: similarity is {similarity!r:.60}. {cure}"
+    raise InputError(msg)
+
+
+def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scorer:
+    """Bind a similarity to items that make sense."""
+    if items is None:
+        size = getattr(similarity, "size", None)
+        if size is None:
+            msg = f"{call}: items is None; only a precomputed matrix needs no items."
+            raise InputError(msg)
+        items = range(size)
+    if isinstance(items, (str, bytes)) or not (
+        hasattr(items, "__len__") and hasattr(items, "__getitem__")
+    ):
+        msg = (
+            f"{call}: items is {items!r:.60}, of type {type(items).__name__}. Pass a "
+            "sequence with one entry an item, such as list(items)."
+        )
+        raise InputError(msg)
+    if len(items) < 2:
+        got = "no items" if len(items) == 0 else "one item"
+        msg = f"{call}: got {got}; it takes at least two to have a pair."
+        raise InputError(msg)
+    scorer = similarity.bind(items)
+    if scorer.n != len(items):
+        msg = (
+            f"{call}: {similarity.name} was bound to {len(items)} items and says it "
+            f"has {scorer.n}. Its bind() must keep every item, in order."
+        )
+        raise InputError(msg)
+    return scorer
+
+
+def _check_options(call: str, *, store: Any, prior: Any, executor: Any) -> None:
+    if store is not None and not isinstance(store, Ledger):
+        msg = f"{call}: store is {store!r:.60}; pass a fewpairs.Ledger, or None."
+        raise InputError(msg)
+    for name, value in (("prior", prior), ("executor", executor)):
+        if value is not None:
+            msg = f"{call}: {name}= is reserved and has no meaning yet; pass None."
+            raise InputError(msg)
+
+
+def _progress(progress: bool | Progress, call: str) -> Progress:
+    if isinstance(progress, bool):
+        return RichProgress() if progress else Silence()
+    if not all(hasattr(progress, name) for name in ("start", "advance", "finish")):
+        msg = (
+            f"{call}: progress is {progress!r:.60}; pass True, False or an object with "
+            "start, advance and finish."
+        )
+        raise InputError(msg)
+    return progress
+
+
+def _in_words(similarity: Similarity, tariff: Tariff) -> str:
+    if not tariff.symmetric:
+        kind = "asymmetric"
+    else:
+        kind = "symmetric" if tariff.calls == 1 else "averaged over both orders"
+    diagonal = ", diagonal known" if tariff.free_diagonal else ""
+    return f"{similarity.name}, {kind}{diagonal}"

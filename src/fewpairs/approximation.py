@@ -1,0 +1,256 @@
+"""Approximation: low rank plus exact entries. It answers every pair."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from fewpairs.certificate import Certificate
+from fewpairs.entries import Entries
+from fewpairs.errors import InputError
+from fewpairs.methods.base import Factors
+from fewpairs.receipt import Bill, receipt
+from fewpairs.similarity.base import Indices
+
+__all__ = ["Approximation"]
+
+_DENSE_LIMIT = 1 << 30  # bytes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Approximation:
+    """The whole similarity matrix, from a few of its pairs.
+
+    Every answer is exact where the entry was read, and ``left @ right.T`` elsewhere.
+    ``pairs``, ``block``, ``row`` and ``dense`` agree entry by entry; nothing of size
+    n×n is held. Made by :func:`fewpairs.approximate`; ``print`` it for a receipt.
+
+    Attributes
+    ----------
+    certificate
+        How far it can be off.
+    bill
+        What was paid, and for what.
+    """
+
+    factors: Factors
+    known: Entries
+    certificate: Certificate
+    bill: Bill = field(default_factory=Bill)
+
+    # --- what it is --------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return (self.known.n, self.known.n)
+
+    @property
+    def left(self) -> NDArray[Any]:
+        """(n, r) array; the low-rank part is ``left @ right.T``."""
+        return self.factors.left
+
+    @property
+    def right(self) -> NDArray[Any]:
+        """(n, r) array; the low-rank part is ``left @ right.T``."""
+        return self.factors.right
+
+    @property
+    def landmarks(self) -> Indices:
+        """Positions of the items whose full row or column was read."""
+        return self.factors.landmarks
+
+    @property
+    def evaluations(self) -> int:
+        """Calls of the similarity that this approximation made."""
+        return self.bill.evaluations
+
+    @property
+    def method(self) -> str:
+        """What was used, and why."""
+        return self.factors.words
+
+    @property
+    def signature(self) -> NDArray[Any] | None:
+        """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
+        low-rank part; ``None`` for CUR methods, whose features are one-sided.
+        """  # noqa: D205
+        return self.factors.signature
+
+    @cached_property
+    def factored(self) -> "Approximation":
+        """The same with the low-rank part alone: the method's formula as printed.
+
+        For comparing methods; its certificate is not that of this object, so it has
+        none.
+        """
+        nothing = Entries(self.known.n, symmetric=self.known.symmetric)
+        unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
+        return replace(self, known=nothing, certificate=unknown)
+
+    # --- what it answers -----------------------------------------------------------
+
+    def pairs(self, i: ArrayLike, j: ArrayLike) -> NDArray[Any]:
+        """Return the similarity of item i[t] to item j[t], for every t.
+
+        Positions broadcast against each other; negative ones count from the end.
+        """
+        a, b = np.broadcast_arrays(self._positions(i), self._positions(j))
+        shape = a.shape
+        a, b = a.ravel(), b.ravel()
+        out = self.factors.predict(a, b)
+        known, values = self.known.lookup(a, b)
+        out[known] = values[known]
+        return out.reshape(shape)
+
+    def block(self, rows: Any, columns: Any) -> NDArray[Any]:
+        """Return the similarities of all ``rows`` to all ``columns``.
+
+        Both may be positions, slices or boolean masks.
+        """
+        r = np.atleast_1d(self._positions(rows))
+        c = np.atleast_1d(self._positions(columns))
+        out = self.left[r] @ self.right[c].T
+        self.known.overlay(out, r, c)
+        return np.asarray(out)
+
+    def row(self, i: int) -> NDArray[Any]:
+        """Return the similarities of item i to all items."""
+        return np.asarray(self.block([i], slice(None))[0])
+
+    def dense(self, *, force: bool = False) -> NDArray[Any]:
+        """Return the whole matrix, if it takes less than 1 GiB or ``force``."""
+        n = self.known.n
+        size = n * n * np.result_type(self.left, self.right).itemsize
+        if size > _DENSE_LIMIT and not force:
+            msg = (
+                f"Approximation.dense: the {n:,} × {n:,} matrix takes "
+                f"{size / 2**30:.1f} GiB. Ask for .block(rows, columns) or .pairs(i, j)"
+                ", or pass force=True."
+            )
+            raise InputError(msg)
+        return self.block(slice(None), slice(None))
+
+    def __matmul__(self, x: ArrayLike) -> NDArray[Any]:
+        """Return the product with a vector or a matrix of n rows.
+
+        Known lines are multiplied as they are, everything else through the factors.
+        """
+        X = np.asarray(x)
+        if X.ndim not in (1, 2) or X.shape[0] != self.known.n:
+            msg = (
+                f"Approximation @ x: x has shape {X.shape}; it must have "
+                f"{self.known.n} rows."
+            )
+            raise InputError(msg)
+        columns = self.known.columns
+        rows = columns if self.known.symmetric else self.known.rows
+        rest = X.astype(np.result_type(X, self.left), copy=True)
+        rest[self.known.line_indices("columns")] = 0
+        out = np.asarray(self.left @ (self.right.T @ rest))
+        out += self._corrections @ rest
+        for lines in columns:
+            out += lines.values.T @ X[lines.indices]
+        for lines in rows:
+            out[lines.indices] = lines.values @ X
+        return out
+
+    def embedding(self, dim: int | None = None) -> NDArray[Any]:
+        """Return (n, r) features of the items, for classifiers, clusters and plots.
+
+        Without ``dim``, those of the paper: Z with K ≈ Z·Zᵀ for Nyström and SMS, and
+        C·W·S^½ with U = W·S·Vᵀ for CUR. Where the core is indefinite, K ≈
+        (Z · signature)·Zᵀ, see ``signature``. With ``dim``, the leading directions of
+        the low-rank part, by magnitude.
+        """
+        features, signs = self.factors.features, self.factors.signature
+        if dim is None:
+            return features
+        if not 1 <= dim <= features.shape[1]:
+            msg = (
+                f"Approximation.embedding: dim is {dim}; it can be 1 to "
+                f"{features.shape[1]}."
+            )
+            raise InputError(msg)
+        Q, R = np.linalg.qr(features.astype(np.float64))
+        if signs is not None:
+            values, vectors = np.linalg.eigh((R * signs) @ R.T)
+            top = np.argsort(-np.abs(values), kind="stable")[:dim]
+            core = vectors[:, top] * np.sqrt(np.abs(values[top]))
+        else:
+            R2 = np.linalg.qr(self.right.astype(np.float64), mode="r")
+            Q, R = np.linalg.qr(self.left.astype(np.float64))
+            U, s, _ = np.linalg.svd(R @ R2.T)
+            core = U[:, :dim] * np.sqrt(s[:dim])
+        return np.asarray((Q @ core).astype(features.dtype))
+
+    # --- what it says and keeps -------------------------------------------------------
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a folder of JSON and .npy files; read it with :func:`fewpairs.load`."""
+        from fewpairs.persistence import save
+
+        save(self, Path(path), overwrite=overwrite)
+
+    def __str__(self) -> str:
+        return receipt(
+            n=self.known.n,
+            method=self.method,
+            landmarks=len(self.landmarks),
+            rank=self.left.shape[1],
+            bill=self.bill,
+            certificate=self.certificate,
+        )
+
+    def __repr__(self) -> str:
+        n = self.known.n
+        return (
+            f"<Approximation {n}×{n}, {self.method}, {self.evaluations:,} evaluations>"
+        )
+
+    # --- inside --------------------------------------------------------------------
+
+    def _positions(self, where: Any) -> Indices:
+        n = self.known.n
+        try:
+            if isinstance(where, slice):
+                return np.arange(n)[where]
+            at = np.asarray(where)
+            if at.size == 0 and at.dtype.kind == "f":
+                at = at.astype(np.int64)
+            return np.asarray(np.arange(n)[at])
+        except IndexError as error:
+            msg = (
+                f"Approximation: {where!r:.60} does not name items; positions are "
+                f"whole numbers from 0 to {n - 1}."
+            )
+            raise InputError(msg) from error
+
+    @cached_property
+    def _corrections(self) -> sparse.csr_array:
+        """What known entries outside known lines add to the low-rank part."""
+        n = self.known.n
+        i, j, values = self.known.uncovered()
+        if self.known.diagonal is not None:
+            own = np.setdiff1d(np.arange(n), self._lined())
+            i, j = np.concatenate([i, own]), np.concatenate([j, own])
+            values = np.concatenate([values, np.full(len(own), self.known.diagonal)])
+        if self.known.symmetric:
+            off = i != j
+            i, j, values = (
+                np.concatenate([i, j[off]]),
+                np.concatenate([j, i[off]]),
+                np.concatenate([values, values[off]]),
+            )
+        change = values - self.factors.predict(i, j)
+        return sparse.csr_array((change, (i, j)), shape=(n, n))
+
+    def _lined(self) -> Indices:
+        """Items whose diagonal entry lies in a known line."""
+        return np.concatenate(
+            [self.known.line_indices("columns"), self.known.line_indices("rows")]
+        )

@@ -1,0 +1,178 @@
+"""Certificate: how far an approximation can be off, from pairs it never saw."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from fewpairs.entries import Entries, Moments
+from fewpairs.methods.base import Factors
+from fewpairs.oracle import Oracle
+
+__all__ = ["Certificate", "certify", "exact_certificate", "pairs_for"]
+
+_SHARE = 0.1
+_MOST_PAIRS = 5_000
+_FEWEST_PAIRS = 10
+_BLOCK = 1 << 22  # entries compared at once
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The error of an approximation, estimated on held-out random pairs.
+
+    Attributes
+    ----------
+    relative_error
+        ‖K − K̃‖ / ‖K‖ over all distinct pairs, in the Frobenius norm. Entries that
+        were read are returned exactly and count with no error. NaN where too few
+        pairs were held out to say anything.
+    interval
+        95 % interval for it.
+    r2
+        Share of the entries' variance that is explained: 1 is perfect, 0 is what
+        predicting the mean achieves, below 0 is worse than that.
+    pairs
+        Number of held-out pairs, drawn uniformly from those that were not read.
+    unread
+        Share of the distinct pairs that are predicted, not read.
+    """
+
+    relative_error: float
+    interval: tuple[float, float]
+    r2: float
+    pairs: int
+    unread: float
+
+    def __str__(self) -> str:
+        if math.isnan(self.relative_error):
+            return (
+                f"not certified: {self.pairs} held-out pairs are too few "
+                "(raise the budget)"
+            )
+        low, high = self.interval
+        if not self.pairs and not self.unread:
+            return f"relative error {self.relative_error:.4g}, exactly (all was read)"
+        return (
+            f"relative error {self.relative_error:.4g}, 95 % interval {low:.4g} to "
+            f"{high:.4g}; R² {self.r2:.3f} ({self.pairs:,} held-out pairs)"
+        )
+
+
+def pairs_for(allowance: int, calls: int) -> int:
+    """Return how many pairs to hold out of a budget: a tenth, at most 5,000."""
+    return min(_MOST_PAIRS, math.floor(_SHARE * allowance / calls))
+
+
+def certify(
+    oracle: Oracle, factors: Factors, size: int, rng: np.random.Generator
+) -> Certificate:
+    """Read ``size`` random unread pairs and compare them with their predictions.
+
+    The pairs are drawn after the fit, from those that it did not read, so it cannot
+    have used them. They become exact entries of the result themselves.
+    """
+    before = oracle.read.moments()
+    i, j = oracle.read.sample_unknown(size, rng)
+    truth = oracle.pairs(i, j)
+    errors = truth - factors.predict(i, j)
+    return _estimate(truth, errors, before, oracle.read.pairs)
+
+
+def _estimate(
+    truth: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    read: Moments,
+    everything: int,
+) -> Certificate:
+    """Add up what is known of read pairs and what held-out ones say of the rest."""
+    m = len(truth)
+    unread = everything - read.count
+    if unread == 0:
+        return Certificate(0.0, (0.0, 0.0), 1.0, 0, 0.0)
+    if m < min(_FEWEST_PAIRS, unread):
+        nothing = math.nan
+        return Certificate(nothing, (0.0, math.inf), nothing, m, unread / everything)
+    squared = errors**2
+    # The held-out pairs are exact in the result; they stand for the others.
+    off = (unread - m) * squared.mean()
+    norm = read.squares + unread * float((truth**2).mean())
+    mean = (read.total + unread * float(truth.mean())) / everything
+    spread = norm - everything * mean**2
+    r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
+    relative = math.sqrt(off / norm) if norm > 0 else 0.0
+    interval = (
+        _interval(squared, truth**2, unread, norm, relative)
+        if off > 0
+        else (0.0, relative)
+    )
+    return Certificate(relative, interval, r2, m, (unread - m) / everything)
+
+
+def _interval(
+    squared: NDArray[np.float64],
+    truth: NDArray[np.float64],
+    unread: int,
+    norm: float,
+    relative: float,
+) -> tuple[float, float]:
+    """Return a 95 % interval for the ratio of two estimated sums of squares.
+
+    log(ratio) is linear in z = e²/mean(e²) − N·k²/‖K‖² to first order. Squared errors
+    have heavy tails (a few near-duplicates carry most of them), so two intervals
+    that fail differently are joined: Student's t on the log scale with the degrees
+    of freedom that the kurtosis of z leaves to the variance estimate (Box 1953), and
+    Hall's (1992) transformation, which removes the skewness.
+    """
+    m = len(squared)
+    z = squared / squared.mean() - unread * truth / norm
+    z = z - z.mean()
+    variance = float(z @ z) / (m - 1)
+    if variance == 0:
+        return relative, relative
+    kurtosis = float(np.mean(z**4)) / variance**2
+    freedom = max(1.0, 2 * m / max(kurtosis - 1 + 2 * m / (m - 1), 1e-9))
+    # Without replacement: nothing is left to estimate once all pairs are held out.
+    error = math.sqrt(variance / m * max(0.0, 1 - m / unread))
+    t = float(special.stdtrit(freedom, 0.975))
+    low = relative * math.exp(-0.5 * t * error)
+    high = relative * math.exp(0.5 * t * error)
+
+    skewness = float(np.mean(z**3)) / variance**1.5
+    quantile = float(special.ndtri(0.975))
+    bounds = [1 - _hall(side * quantile, skewness, m) * error for side in (1, -1)]
+    low = min(low, relative * math.sqrt(max(bounds[0], 0.0)))
+    high = max(high, relative * math.sqrt(max(bounds[1], 0.0)))
+    return low, high
+
+
+def _hall(quantile: float, skewness: float, m: int) -> float:
+    """Return the quantile of a studentized mean under Hall's cubic transformation."""
+    if abs(skewness) < 1e-6:
+        return quantile
+    root = math.sqrt(m)
+    inner = 1 + skewness * (quantile / root - skewness / (6 * m))
+    return float((np.cbrt(inner) - 1) * root * 3 / skewness)
+
+
+def exact_certificate(known: Entries, factors: Factors) -> Certificate:
+    """Return the true error of factors for a matrix that was read as a whole."""
+    moments = known.moments()
+    everything = np.arange(known.n)
+    step = max(1, _BLOCK // known.n)
+    off = 0.0
+    for start in range(0, known.n, step):
+        rows = everything[start : start + step]
+        truth = np.empty((len(rows), known.n))
+        known.overlay(truth, rows, everything)
+        errors = truth - factors.left[rows] @ factors.right.T
+        errors[np.arange(len(rows)), rows] = 0.0  # the diagonal is no pair
+        off += float(np.sum(errors**2))
+    if known.symmetric:
+        off /= 2
+    spread = moments.squares - moments.total**2 / max(moments.count, 1)
+    relative = math.sqrt(off / moments.squares) if moments.squares > 0 else 0.0
+    r2 = 1.0 - off / spread if spread > 0 else 1.0
+    return Certificate(relative, (relative, relative), r2, 0, 0.0)

@@ -1,0 +1,309 @@
+"""Entries: the known part of an n×n matrix, as whole lines and scattered pairs."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fewpairs.similarity.base import Indices
+
+__all__ = ["Axis", "Entries", "Lines", "Moments"]
+
+Axis = Literal["columns", "rows"]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Whole columns (or rows) of the matrix: ``values[p]`` is line ``indices[p]``."""
+
+    indices: Indices
+    values: NDArray[Any]
+    position: NDArray[np.int32] = field(repr=False)
+
+    @classmethod
+    def of(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
+        """Index ``values``, an array of shape (k, n), by the lines it holds."""
+        position = np.full(values.shape[1], -1, dtype=np.int32)
+        position[indices] = np.arange(len(indices), dtype=np.int32)
+        values.flags.writeable = False
+        return cls(indices, values, position)
+
+
+class Moments(NamedTuple):
+    """Number, sum and sum of squares of known off-diagonal entries, each once."""
+
+    count: int
+    total: float
+    squares: float
+
+
+class Entries:
+    """Known entries of an n×n matrix; a symmetric one keeps each pair once.
+
+    Parameters
+    ----------
+    n
+        Size of the matrix.
+    symmetric
+        Whether K[i, j] = K[j, i]; an entry is then known with its mirror.
+    diagonal
+        The value of the whole diagonal where it is declared, else ``None``.
+    """
+
+    def __init__(
+        self, n: int, *, symmetric: bool, diagonal: float | None = None
+    ) -> None:
+        self.n = n
+        self.symmetric = symmetric
+        self.diagonal = diagonal
+        self.columns: list[Lines] = []
+        self.rows: list[Lines] = []
+        self._keys = np.empty(0, dtype=np.int64)
+        self._values = np.empty(0)
+        self._added: list[tuple[Indices, NDArray[Any]]] = []
+        self._table: sparse.csr_array | None = None
+        self._moments: Moments | None = None
+
+    # --- writing ---------------------------------------------------------------
+
+    def add_lines(
+        self, indices: Indices, values: NDArray[Any], axis: Axis = "columns"
+    ) -> None:
+        """Keep whole lines; ``values`` of shape (k, n) is kept, not copied."""
+        if len(indices):
+            self._lines(axis).append(Lines.of(indices, values))
+            self._moments = None
+
+    def add_pairs(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
+        """Keep scattered entries; known ones may come again."""
+        if len(i):
+            self._added.append((self._key(i, j), np.asarray(values, dtype=np.float64)))
+            self._table = self._moments = None
+
+    # --- reading ---------------------------------------------------------------
+
+    def has_lines(self, indices: Indices, axis: Axis = "columns") -> NDArray[np.bool_]:
+        """Tell which of these lines are known as a whole."""
+        known = np.zeros(len(indices), dtype=bool)
+        for lines in self._lines(axis):
+            known |= lines.position[indices] >= 0
+        return known
+
+    def line_indices(self, axis: Axis = "columns") -> Indices:
+        """Return which lines are known as a whole."""
+        known = [lines.indices for lines in self._lines(axis)]
+        return np.concatenate(known) if known else np.empty(0, dtype=np.int64)
+
+    def lines(self, indices: Indices, axis: Axis = "columns") -> NDArray[Any]:
+        """Return known lines, shape (k, n), without a copy where one block has them."""
+        blocks = self._lines(axis)
+        for block in blocks:
+            if np.array_equal(block.indices, indices):
+                return block.values
+        out = np.empty((len(indices), self.n), dtype=self._dtype(blocks))
+        for block in blocks:
+            position = block.position[indices]
+            out[position >= 0] = block.values[position[position >= 0]]
+        return out
+
+    def lookup(
+        self, i: Indices, j: Indices
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which of the entries (i[t], j[t]) are known, and their values."""
+        known = np.zeros(i.shape, dtype=bool)
+        values = np.zeros(i.shape)
+        if self.diagonal is not None:
+            known |= i == j
+            values[known] = self.diagonal
+        for lines, line, along in self._views(i, j):
+            position = lines.position[line]
+            hit = np.flatnonzero((position >= 0) & ~known)
+            values[hit] = lines.values[position[hit], along[hit]]
+            known[hit] = True
+        keys, scattered = self.scattered()
+        if len(keys):
+            wanted = self._key(i, j)
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            hit = np.flatnonzero((keys[at] == wanted) & ~known)
+            values[hit] = scattered[at[hit]]
+            known[hit] = True
+        return known, values
+
+    def overlay(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
+        """Write every known entry of the block ``rows`` × ``columns`` into ``out``."""
+        table = self._scattered_table()
+        if table.nnz:
+            part = table[rows][:, columns].tocoo()
+            # The table holds positions counted from 1, so that a 0 stays an entry.
+            out[part.row, part.col] = self._values[part.data - 1]
+        for lines in self.columns:
+            position = lines.position[columns]
+            hit = np.flatnonzero(position >= 0)
+            if hit.size:
+                out[:, hit] = lines.values[np.ix_(position[hit], rows)].T
+        for lines in self.columns if self.symmetric else self.rows:
+            position = lines.position[rows]
+            hit = np.flatnonzero(position >= 0)
+            if hit.size:
+                out[hit] = lines.values[np.ix_(position[hit], columns)]
+        if self.diagonal is not None:
+            out[rows[:, None] == columns[None, :]] = self.diagonal
+
+    def scattered(self) -> tuple[Indices, NDArray[np.float64]]:
+        """Return keys i·n + j (i ≤ j when symmetric), sorted, and their values."""
+        if self._added:
+            keys = np.concatenate([self._keys, *(k for k, _ in self._added)])
+            values = np.concatenate([self._values, *(v for _, v in self._added)])
+            self._keys, first = np.unique(keys, return_index=True)
+            self._values = values[first]
+            self._added = []
+        return self._keys, self._values
+
+    def scattered_in_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return the scattered entries of these lines: which line, where, value."""
+        table = self._scattered_table()
+        if axis == "columns" and not self.symmetric:
+            table = sparse.csr_array(table.T)
+        part = table[indices].tocoo()
+        return (
+            part.row.astype(np.int64),
+            part.col.astype(np.int64),
+            self._values[part.data - 1],
+        )
+
+    def uncovered(self) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return the scattered entries that lie in no known line: i, j, value."""
+        keys, values = self.scattered()
+        i, j = np.divmod(keys, self.n)
+        covered = np.zeros(len(keys), dtype=bool)
+        for lines, line, _ in self._views(i, j):
+            covered |= lines.position[line] >= 0
+        if self.diagonal is not None:
+            covered |= i == j
+        return i[~covered], j[~covered], values[~covered]
+
+    # --- counting --------------------------------------------------------------
+
+    @property
+    def pairs(self) -> int:
+        """Number of off-diagonal entries that the matrix has, mirrors once."""
+        ordered = self.n * (self.n - 1)
+        return ordered // 2 if self.symmetric else ordered
+
+    def moments(self) -> Moments:
+        """Return number, sum and sum of squares of the known off-diagonal entries."""
+        if self._moments is None:
+            self._moments = self._count_moments()
+        return self._moments
+
+    def _count_moments(self) -> Moments:
+        i, j, values = self.uncovered()
+        values = values[i != j]
+        count, total = float(len(values)), float(values.sum())
+        squares = float(values @ values)
+        for part, weight in self._line_parts():
+            count += weight * part.size
+            total += weight * float(part.sum(dtype=np.float64))
+            # Row by row in the stored precision, then in float64.
+            rowwise = np.einsum("pt,pt->p", part, part)
+            squares += weight * float(rowwise.sum(dtype=np.float64))
+        return Moments(round(count), total, squares)
+
+    def sample_unknown(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Indices, Indices]:
+        """Draw distinct off-diagonal entries that are not known, uniformly.
+
+        Returns fewer than ``size`` only when fewer are unknown.
+        """
+        unknown = self.pairs - self.moments().count
+        size = min(size, unknown)
+        if size == 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        if unknown < 2 * size or unknown < self.pairs // 50:
+            return self._sample_by_listing(size, rng)
+        chosen = np.empty(0, dtype=np.int64)
+        while len(chosen) < size:
+            draws = 2 * (size - len(chosen)) * self.pairs // unknown + 16
+            i = rng.integers(self.n, size=draws)
+            j = rng.integers(self.n - 1, size=draws)
+            j += j >= i
+            fresh = ~self.lookup(i, j)[0]
+            keys = np.concatenate([chosen, self._key(i[fresh], j[fresh])])
+            _, first = np.unique(keys, return_index=True)
+            chosen = keys[np.sort(first)]
+        i, j = np.divmod(chosen[:size], self.n)
+        return i, j
+
+    # --- inside ----------------------------------------------------------------
+
+    def _sample_by_listing(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Indices, Indices]:
+        """List the unknown entries line by line: for nearly known matrices."""
+        found = []
+        everything = np.arange(self.n)
+        for i in range(self.n):
+            j = everything[i + 1 :] if self.symmetric else np.delete(everything, i)
+            fresh = j[~self.lookup(np.full(len(j), i), j)[0]]
+            found.append(i * self.n + fresh)
+        keys = np.concatenate(found)
+        i, j = np.divmod(rng.permutation(keys)[:size], self.n)
+        return i, j
+
+    def _line_parts(self) -> list[tuple[NDArray[Any], float]]:
+        """Off-diagonal entries of all known lines as arrays with weights.
+
+        Σ over the union of lines = Σ over each line − what two lines share.
+        """
+        parts: list[tuple[NDArray[Any], float]] = []
+        for lines in [*self.columns, *self.rows]:
+            own = lines.values[np.arange(len(lines.indices)), lines.indices]
+            parts += [(lines.values, 1.0), (own[:, None], -1.0)]
+        crossing = self.columns if self.symmetric else self.rows
+        # A pair of two symmetric lines is met twice from each side, hence a half.
+        weight = -0.5 if self.symmetric else -1.0
+        for lines in self.columns:
+            for other in crossing:
+                shared = lines.values[:, other.indices]
+                line, across = np.nonzero(
+                    lines.indices[:, None] == other.indices[None, :]
+                )
+                parts.append((shared, weight))
+                parts.append((shared[line, across][:, None], -weight))
+        return parts
+
+    def _lines(self, axis: Axis) -> list[Lines]:
+        return self.columns if self.symmetric or axis == "columns" else self.rows
+
+    def _views(self, i: Indices, j: Indices) -> list[tuple[Lines, Indices, Indices]]:
+        """All ways in which a line may hold (i, j): lines, which line, where on it."""
+        views = [(lines, j, i) for lines in self.columns]
+        across = self.columns if self.symmetric else self.rows
+        return views + [(lines, i, j) for lines in across]
+
+    def _key(self, i: Indices, j: Indices) -> Indices:
+        if self.symmetric:
+            i, j = np.minimum(i, j), np.maximum(i, j)
+        return np.asarray(i * self.n + j)
+
+    def _scattered_table(self) -> sparse.csr_array:
+        if self._table is None:
+            keys, _ = self.scattered()
+            i, j = np.divmod(keys, self.n)
+            position = np.arange(1, len(keys) + 1)
+            if self.symmetric:
+                off = i != j
+                i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+                position = np.concatenate([position, position[off]])
+            shape = (self.n, self.n)
+            self._table = sparse.csr_array((position, (i, j)), shape=shape)
+        return self._table
+
+    @staticmethod
+    def _dtype(blocks: list[Lines]) -> np.dtype[Any]:
+        return np.result_type(*(block.values.dtype for block in blocks))

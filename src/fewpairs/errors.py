@@ -1,0 +1,68 @@
+"""Every error and warning of fewpairs.
+
+A message states the call, what was got and the cure. Errors also carry the facts
+as attributes, so that a program can act on them.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fewpairs.ledger import Ledger
+
+__all__ = [
+    "BudgetError",
+    "FewpairsError",
+    "FewpairsWarning",
+    "InputError",
+    "MissingExtraError",
+    "SimilarityError",
+]
+
+
+class FewpairsError(Exception):
+    """Base of every error that fewpairs raises on purpose."""
+
+
+class InputError(FewpairsError, ValueError):
+    """An argument cannot work. Raised before anything is paid for."""
+
+
+class BudgetError(FewpairsError, ValueError):
+    """The budget does not cover what is asked for.
+
+    Attributes
+    ----------
+    needed, allowed
+        Evaluations that the call needs and that the budget allows.
+    """
+
+    def __init__(self, message: str, *, needed: int, allowed: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.allowed = allowed
+
+
+class SimilarityError(FewpairsError, RuntimeError):
+    """The similarity raised, or returned something that is no similarity.
+
+    Attributes
+    ----------
+    pair
+        Positions of the two items, when a single pair is to blame.
+    ledger
+        Everything paid for so far. Pass it as ``store=`` to go on without paying
+        for it again.
+    """
+
+    def __init__(self, message: str, *, pair: tuple[int, int] | None = None) -> None:
+        super().__init__(message)
+        self.pair = pair
+        self.ledger: Ledger | None = None
+
+
+class MissingExtraError(FewpairsError, ImportError):
+    """An optional library is needed and not installed."""
+
+
+class FewpairsWarning(UserWarning):
+    """Base of every warning that fewpairs issues."""

@@ -1,0 +1,110 @@
+"""Measuring approximations against the truth, where the truth can be had."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewpairs.approximate import as_similarity, bind
+from fewpairs.approximation import Approximation
+from fewpairs.errors import InputError
+from fewpairs.oracle import Oracle
+from fewpairs.progress import Progress
+
+__all__ = ["Quality", "exact_matrix", "quality"]
+
+_ENTRIES = 1 << 22  # compared at once
+
+
+class Quality(NamedTuple):
+    """How close an approximation is to the true matrix, over distinct pairs.
+
+    Attributes
+    ----------
+    relative_error
+        ‖K − K̃‖ / ‖K‖ in the Frobenius norm, without the diagonal.
+    r2
+        Share of the variance of the off-diagonal entries that is explained.
+    recall
+        Share of every item's k most similar others that K̃ ranks among its k.
+    """
+
+    relative_error: float
+    r2: float
+    recall: float
+
+
+def exact_matrix(
+    items: Sequence[Any] | None,
+    similarity: Any,
+    *,
+    symmetrize: bool = True,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Evaluate every pair and return the n×n matrix: what fewpairs exists to avoid.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> from fewpairs.evaluation import exact_matrix
+    >>> exact_matrix(["ab", "ac"], fp.StringSimilarity("levenshtein")).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    recipe = as_similarity(similarity, "fewpairs.evaluation.exact_matrix")
+    scorer = bind(items, recipe, "fewpairs.evaluation.exact_matrix")
+    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
+    if progress is not None:
+        progress.start("all pairs", oracle.tariff.everything())
+    try:
+        return oracle.columns(np.arange(oracle.n))
+    finally:
+        if progress is not None:
+            progress.finish()
+
+
+def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
+    """Compare an approximation with the true matrix, block by block.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> from fewpairs.evaluation import quality
+    >>> K = np.cos(np.subtract.outer(np.arange(50), np.arange(50)) / 20)
+    >>> quality(fp.approximate(None, K, budget=0.5), K).r2 > 0.99
+    True
+    """
+    K = np.asarray(truth)
+    if K.shape != approx.shape:
+        msg = f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
+        raise InputError(msg)
+    n = len(K)
+    k = min(k, n - 1)
+    off = squares = total = hits = 0.0
+    step = max(1, _ENTRIES // n)
+    for start in range(0, n, step):
+        rows = np.arange(start, min(start + step, n))
+        exact = K[rows].astype(np.float64)
+        guess = approx.block(rows, slice(None)).astype(np.float64)
+        own = (np.arange(len(rows)), rows)
+        exact[own] = guess[own] = 0.0
+        off += float(np.sum((exact - guess) ** 2))
+        squares += float(np.sum(exact**2))
+        total += float(np.sum(exact))
+        exact[own] = guess[own] = -np.inf
+        hits += _shared_top(exact, guess, k)
+    spread = squares - total**2 / (n * (n - 1))
+    return Quality(
+        relative_error=float(np.sqrt(off / squares)),
+        r2=1.0 - off / spread,
+        recall=hits / (n * k),
+    )
+
+
+def _shared_top(a: NDArray[Any], b: NDArray[Any], k: int) -> int:
+    """Count, row by row, what the k largest of ``a`` and of ``b`` share."""
+    top_a = np.argpartition(-a, k - 1, axis=1)[:, :k]
+    top_b = np.argpartition(-b, k - 1, axis=1)[:, :k]
+    in_a = np.zeros(a.shape, dtype=bool)
+    np.put_along_axis(in_a, top_a, values=True, axis=1)
+    return int(np.take_along_axis(in_a, top_b, axis=1).sum())

@@ -1,0 +1,1 @@
+"""Numerics without context: arrays in, arrays out."""

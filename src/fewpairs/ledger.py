@@ -1,0 +1,78 @@
+"""Ledger: what has been paid for."""
+
+from dataclasses import dataclass
+
+from fewpairs.entries import Entries
+from fewpairs.errors import InputError
+
+__all__ = ["Ledger"]
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """The matrix that a ledger is about."""
+
+    n: int
+    similarity: str
+    symmetric: bool
+    symmetrized: bool
+
+
+class Ledger:
+    """Every evaluation that has been paid for, in memory.
+
+    Pass one ledger as ``store=`` to several calls and no entry is evaluated twice.
+    It belongs to one set of items and one similarity from the first call on, and
+    refuses another.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> K = np.random.default_rng(0).standard_normal((60, 60))
+    >>> ledger = fp.Ledger()
+    >>> first = fp.approximate(None, K @ K.T, budget=0.5, store=ledger)
+    >>> again = fp.approximate(None, K @ K.T, budget=0.5, store=ledger)
+    >>> first.evaluations > 0, again.evaluations
+    (True, 0)
+    """
+
+    def __init__(self) -> None:
+        self.entries: Entries | None = None
+        self.evaluations = 0
+        self._subject: _Subject | None = None
+
+    @property
+    def symmetric(self) -> bool | None:
+        """Whether the similarity is symmetric, as settled by the first call."""
+        return None if self._subject is None else self._subject.symmetric
+
+    def open(
+        self,
+        n: int,
+        *,
+        similarity: str,
+        symmetric: bool,
+        symmetrized: bool,
+        diagonal: float | None,
+    ) -> Entries:
+        """Return the entries of this matrix; refuse another one."""
+        subject = _Subject(n, similarity, symmetric, symmetrized)
+        if self.entries is None:
+            self._subject = subject
+            one_sided = symmetric or symmetrized
+            self.entries = Entries(n, symmetric=one_sided, diagonal=diagonal)
+        elif subject != self._subject:
+            msg = (
+                f"fewpairs.Ledger: this ledger holds evaluations of {self._subject}, "
+                f"and was given {subject}. Use another ledger for other data."
+            )
+            raise InputError(msg)
+        return self.entries
+
+    def __repr__(self) -> str:
+        if self._subject is None:
+            return "Ledger(nothing paid for yet)"
+        return (
+            f"Ledger({self.evaluations:,} evaluations of {self._subject.similarity}, "
+            f"{self._subject.n:,} items)"
+        )

@@ -1,0 +1,50 @@
+"""The methods, by class and by name."""
+
+from fewpairs.errors import InputError
+from fewpairs.methods.base import Factors, LandmarkMethod, Method
+from fewpairs.methods.nystrom import Nystrom
+from fewpairs.methods.optimal import Optimal
+from fewpairs.methods.regularized import Regularized
+from fewpairs.methods.sicur import SiCUR
+from fewpairs.methods.skeleton import Skeleton
+from fewpairs.methods.sms import SMSNystrom
+from fewpairs.methods.stacur import StaCUR
+
+__all__ = [
+    "BY_NAME",
+    "Factors",
+    "LandmarkMethod",
+    "Method",
+    "Nystrom",
+    "Optimal",
+    "Regularized",
+    "SMSNystrom",
+    "SiCUR",
+    "Skeleton",
+    "StaCUR",
+    "as_method",
+]
+
+BY_NAME: dict[str, type[Method]] = {
+    "auto": Regularized,
+    "nystrom": Nystrom,
+    "sms": SMSNystrom,
+    "skeleton": Skeleton,
+    "sicur": SiCUR,
+    "stacur": StaCUR,
+    "regularized": Regularized,
+    "optimal": Optimal,
+}
+
+
+def as_method(method: str | Method) -> Method:
+    """Return a method by name, or the one given."""
+    if isinstance(method, Method):
+        return method
+    if isinstance(method, str) and method in BY_NAME:
+        return BY_NAME[method]()
+    cure = f"Pass one of {', '.join(map(repr, BY_NAME))}, or fewpairs.Nystrom(...)."
+    if isinstance(method, type) and issubclass(method, Method):
+        cure = f"Make an instance: fewpairs.{method.__name__}()."
+    msg = f"fewpairs.approximate: method is {method!r:.60}. {cure}"
+    raise InputError(msg)

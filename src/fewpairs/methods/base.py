@@ -1,0 +1,220 @@
+"""Method: landmarks and a core. It turns oracle reads into factors."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import BudgetError, InputError
+from fewpairs.landmarks import Sampling, Uniform
+from fewpairs.oracle import Oracle
+from fewpairs.similarity.base import Indices
+from fewpairs.tariff import Tariff
+
+__all__ = ["Factors", "LandmarkMethod", "Method"]
+
+_GATHER = 1 << 22  # numbers gathered at once when single pairs are predicted
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What a method returns: K ≈ left @ right.T, and how it came about.
+
+    Attributes
+    ----------
+    left, right
+        (n, r) arrays.
+    landmarks
+        Items whose full row or column was read.
+    features
+        (n, r) features of the items for classifiers, clustering and plots.
+    signature
+        ±1 for each feature when K ≈ (features · signature) @ features.T, else
+        ``None``.
+    words
+        What was done and why, for the receipt.
+    exact
+        Whether answers take the known entries instead of the factors. Only the
+        best-rank yardstick, which has read everything, says no.
+    """
+
+    left: NDArray[Any]
+    right: NDArray[Any]
+    landmarks: Indices
+    features: NDArray[Any]
+    signature: NDArray[Any] | None
+    words: str
+    exact: bool = True
+
+    def predict(self, i: Indices, j: Indices) -> NDArray[Any]:
+        """Return (left @ right.T)[i[t], j[t]] for every t."""
+        out = np.empty(len(i), dtype=np.result_type(self.left, self.right))
+        step = max(1, _GATHER // max(1, self.left.shape[1]))
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            out[part] = np.einsum("tr,tr->t", self.left[i[part]], self.right[j[part]])
+        return out
+
+
+class Method(ABC):
+    """A way to approximate a matrix that is known through an oracle alone.
+
+    Methods are frozen options: they hold no data, see no items, and take their
+    randomness as an argument.
+    """
+
+    needs_symmetric: ClassVar[bool] = True
+
+    @abstractmethod
+    def price(self, tariff: Tariff) -> int:
+        """Return the most evaluations that ``fit`` makes."""
+
+    @abstractmethod
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+        """Read what is needed through ``oracle`` and return factors."""
+
+    def resolve(self, tariff: Tariff, allowance: int | None) -> Self:
+        """Settle what follows from the budget; raise if it is not enough."""
+        self._check_symmetric(tariff)
+        needed = self.price(tariff)
+        if allowance is not None and needed > allowance:
+            raise _too_dear(self, tariff, needed, allowance)
+        return self
+
+    def _check_symmetric(self, tariff: Tariff) -> None:
+        if self.needs_symmetric and not tariff.symmetric:
+            msg = (
+                f"{type(self).__name__} needs a symmetric matrix, and symmetrize=False "
+                "reads the similarity as it is. Use symmetrize=True, or Skeleton, "
+                "SiCUR or StaCUR."
+            )
+            raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class LandmarkMethod(Method):
+    """A method whose price follows from its number of landmarks.
+
+    Parameters
+    ----------
+    landmarks
+        Number of items whose full row or column is read, or those items
+        themselves. ``None``: as many as the budget allows.
+    sampling
+        How items are drawn when only their number is given.
+    """
+
+    landmarks: int | Sequence[int] | None = None
+    sampling: Sampling = Uniform()
+
+    def __post_init__(self) -> None:
+        if self.landmarks is None:
+            return
+        call = f"fewpairs.{type(self).__name__}"
+        if isinstance(self.landmarks, (int, np.integer)):
+            count = int(self.landmarks)
+            object.__setattr__(self, "landmarks", count)
+        else:
+            chosen = np.asarray(self.landmarks)
+            if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+                msg = (
+                    f"{call}: landmarks is {self.landmarks!r:.60}; pass a whole number "
+                    "or a list of positions of items."
+                )
+                raise InputError(msg)
+            count = len(chosen)
+            if len(np.unique(chosen)) < count or chosen.min(initial=0) < 0:
+                msg = f"{call}: landmarks must be distinct positions from 0 on."
+                raise InputError(msg)
+            object.__setattr__(self, "landmarks", tuple(int(t) for t in chosen))
+        if count < self.least:
+            msg = f"{call}: landmarks is {count}; it takes at least {self.least}."
+            raise InputError(msg)
+
+    @property
+    def least(self) -> int:
+        """The fewest landmarks that the method can work with."""
+        return 1
+
+    @property
+    def count(self) -> int:
+        """Number of landmarks; known once resolved."""
+        if self.landmarks is None:
+            msg = (
+                f"{type(self).__name__}.fit: the number of landmarks is not settled. "
+                "Pass landmarks=, or go through fewpairs.approximate."
+            )
+            raise InputError(msg)
+        return self.landmarks if isinstance(self.landmarks, int) else len(self.landmarks)
+
+    def price(self, tariff: Tariff) -> int:
+        """Return the most evaluations that ``fit`` makes."""
+        return self.price_of(self.count, tariff)
+
+    @abstractmethod
+    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+        """Return the most evaluations that this many landmarks take."""
+
+    def resolve(self, tariff: Tariff, allowance: int | None) -> Self:
+        """Take as many landmarks as the budget allows, unless they are given."""
+        self._check_symmetric(tariff)
+        if self.landmarks is not None:
+            self._check_given(tariff.n)
+            return super().resolve(tariff, allowance)
+        if allowance is None:
+            msg = (
+                f"{type(self).__name__}: neither landmarks nor a budget is given. Pass "
+                "landmarks= to the method, or a budget."
+            )
+            raise InputError(msg)
+        needed = self.price_of(self.least, tariff)
+        if needed > allowance:
+            raise _too_dear(self, tariff, needed, allowance)
+        low, high = self.least, tariff.n  # price_of rises with the number of landmarks
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.price_of(middle, tariff) <= allowance:
+                low = middle
+            else:
+                high = middle - 1
+        return replace(self, landmarks=low)
+
+    def _check_given(self, n: int) -> None:
+        given = self.landmarks
+        largest = max(given) if isinstance(given, tuple) else -1
+        if self.count > n or largest >= n:
+            what = f"{self.count} landmarks" if self.count > n else f"landmark {largest}"
+            msg = (
+                f"fewpairs.{type(self).__name__}: {what} of {n} items. Landmarks are "
+                f"items: at most {n}, at positions 0 to {n - 1}."
+            )
+            raise InputError(msg)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Indices:
+        """Return the landmarks: those given, or a sample."""
+        if isinstance(self.landmarks, tuple):
+            return np.array(self.landmarks, dtype=np.int64)
+        return self.sampling.draw(n, self.count, rng)
+
+    def draw_two(self, n: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
+        """Return two independent samples, half of the landmarks each."""
+        half = self.count // 2
+        if isinstance(self.landmarks, tuple):
+            given = np.array(self.landmarks, dtype=np.int64)
+            return given[:half], given[half : 2 * half]
+        return self.sampling.draw(n, half, rng), self.sampling.draw(n, half, rng)
+
+
+def _too_dear(
+    method: Method, tariff: Tariff, needed: int, allowance: int
+) -> BudgetError:
+    shown = repr(method) if getattr(method, "landmarks", 0) else type(method).__name__
+    msg = (
+        f"{shown:.120} needs {needed:,} evaluations for {tariff.n:,} items "
+        f"({tariff.share(needed):.3%} of the pairs), and the budget leaves "
+        f"{allowance:,} to it. Raise budget=, or lower landmarks=."
+    )
+    return BudgetError(msg, needed=needed, allowed=allowance)

@@ -1,0 +1,42 @@
+"""What the CUR methods share: K ≈ C · U · R, kept as two factors."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.spectral import apply_core
+from fewpairs.methods.base import Factors
+from fewpairs.similarity.base import Indices
+
+__all__ = ["join"]
+
+
+def join(
+    C: NDArray[Any],
+    core: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
+    R: NDArray[Any],
+    *,
+    landmarks: Indices,
+    average: bool,
+    words: str,
+) -> Factors:
+    """Return C · U · R as factors, for U = P diag(σ) Qᵀ.
+
+    The square root of σ goes to either side, so that left = C·P·σ^½ are the paper's
+    document features. With ``average``, ½(A + Aᵀ) is returned instead of A = CUR, at
+    twice the rank; it is never farther from a symmetric K in the Frobenius norm.
+    """
+    P, sigma, Q = core
+    root = np.sqrt(sigma)
+    left = apply_core(C, P * root)
+    right = apply_core(R.T, Q * root)
+    features = left
+    if average:
+        half = left.dtype.type(np.sqrt(0.5))
+        both = np.hstack([left, right]) * half
+        left, right = both, np.roll(both, len(sigma), axis=1)
+        words += ", averaged with its transpose"
+    return Factors(
+        left, right, landmarks, features=features, signature=None, words=words
+    )

@@ -1,0 +1,74 @@
+"""The best approximation of a given rank: the cap, at the full price."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fewpairs.errors import InputError
+from fewpairs.kernels.spectral import largest_eigen
+from fewpairs.methods.base import Factors, Method
+from fewpairs.oracle import Oracle
+from fewpairs.tariff import Tariff
+
+__all__ = ["Optimal"]
+
+
+@dataclass(frozen=True)
+class Optimal(Method):
+    """Approximate K by its best rank-k part: the k eigenvalues largest in magnitude.
+
+    It reads all of K (singular values instead, where K is not symmetric), so it
+    saves nothing: it is the yardstick for what a rank can do. Answers come from the
+    factors alone, although every entry has been read.
+
+    Evaluations: n(n+1)/2 for symmetric K, n² otherwise; n fewer when the diagonal is
+    known.
+
+    Parameters
+    ----------
+    rank
+        k; at most n.
+
+    References
+    ----------
+    Eckart & Young (1936), "The approximation of one matrix by another of lower
+    rank", Psychometrika.
+    """
+
+    rank: int = 100
+
+    needs_symmetric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            msg = f"fewpairs.Optimal: rank is {self.rank}; it must be at least 1."
+            raise InputError(msg)
+
+    def price(self, tariff: Tariff) -> int:
+        """Price of everything."""
+        return tariff.everything()
+
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+        """Read everything and keep the best rank."""
+        everything = np.arange(oracle.n)
+        K = oracle.columns(everything)
+        rank = min(self.rank, oracle.n)
+        if oracle.symmetric:
+            values, vectors = largest_eigen(K, rank)
+            signs = np.where(values < 0, -1.0, 1.0)
+            left = vectors * np.sqrt(np.abs(values))
+            right, signature = left * signs, signs
+        else:
+            U, s, Vt = np.linalg.svd(K.astype(np.float64))
+            root = np.sqrt(s[:rank])
+            left, right, signature = U[:, :rank] * root, Vt[:rank].T * root, None
+        return Factors(
+            left.astype(K.dtype),
+            right.astype(K.dtype),
+            everything,
+            features=left.astype(K.dtype),
+            signature=signature,
+            words=f"best rank {rank:,} (has read all of the matrix)",
+            exact=False,
+        )

@@ -1,0 +1,115 @@
+"""The Nyström method with a damped core: signs are kept, nothing explodes."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import InputError
+from fewpairs.kernels.spectral import apply_core, symmetric_eigen
+from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.oracle import Oracle
+from fewpairs.similarity.base import Indices
+from fewpairs.tariff import Tariff
+
+__all__ = ["Regularized"]
+
+_FOLDS = 5
+_ROWS = 1_000
+# Damping from none to strong, as shares of the core's largest eigenvalue.
+_GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 25)])
+
+
+@dataclass(frozen=True)
+class Regularized(LandmarkMethod):
+    """Approximate K by C · V diag(λ / (λ² + μ²)) Vᵀ · Cᵀ, with W = V diag(λ) Vᵀ.
+
+    μ = 0 is Nyström. A core eigenvalue much larger than μ is inverted as there, one
+    near 0, which would explode, is damped; signs are kept. μ is chosen by leaving
+    out landmarks: their columns are known, so predicting them costs no evaluation.
+
+    Evaluations: n·s − s(s−1)/2 for s landmarks; s fewer when the diagonal is known.
+
+    Parameters
+    ----------
+    mu
+        The damping; ``None`` chooses it by cross-validation.
+    """
+
+    mu: float | None = None
+
+    needs_symmetric: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.mu is not None and not (np.isfinite(self.mu) and self.mu >= 0):
+            msg = f"fewpairs.Regularized: mu is {self.mu}; pass a number from 0 on."
+            raise InputError(msg)
+
+    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+        """Price of the landmarks' columns."""
+        return tariff.lines(landmarks)
+
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+        """Read the landmarks' columns, choose μ, and damp the core."""
+        S = self.draw(oracle.n, rng)
+        C = oracle.columns(S)
+        values, vectors = symmetric_eigen(C[S])
+        mu = _chosen_mu(C, S, rng) if self.mu is None else self.mu
+        weights = damped_inverse(values, mu)
+        keep = weights != 0
+        root = np.sqrt(np.abs(weights[keep]))
+        signs = np.sign(weights[keep])
+        Z = apply_core(C, vectors[:, keep] * root)
+        how = "given" if self.mu is not None else "by leaving out landmarks"
+        share = float((values < 0).mean())
+        kind = "semidefinite" if share == 0 else f"indefinite ({share:.0%} negative)"
+        return Factors(
+            left=Z,
+            right=Z * signs.astype(Z.dtype),
+            landmarks=S,
+            features=Z,
+            signature=signs,
+            words=(
+                f"regularized Nyström with {len(S):,} landmarks; core {kind}, "
+                f"damping μ = {mu:.3g} {how}"
+            ),
+        )
+
+
+def damped_inverse(values: NDArray[Any], mu: float) -> NDArray[np.float64]:
+    """Return λ / (λ² + μ²), and 0 for eigenvalues that are 0 up to rounding."""
+    magnitude = np.abs(values)
+    usable = magnitude > 1e-12 * magnitude.max(initial=0.0)
+    out = np.zeros(len(values))
+    out[usable] = values[usable] / (values[usable] ** 2 + mu**2)
+    return out
+
+
+def _chosen_mu(C: NDArray[Any], S: Indices, rng: np.random.Generator) -> float:
+    """Return the μ that best predicts the columns of left-out landmarks.
+
+    The price of a left-out landmark's column has been paid; predicting it from the
+    other landmarks is the situation of every item that is not a landmark.
+    """
+    scale = float(np.abs(C[S]).sum(axis=1).max(initial=0.0))  # bounds |λ|
+    if len(S) < 3 or scale == 0:
+        return 1e-3 * scale
+    others = np.setdiff1d(np.arange(len(C)), S)
+    rows = rng.permutation(others if len(others) else np.arange(len(C)))[:_ROWS]
+    X = C[rows].astype(np.float64)
+    W = C[S].astype(np.float64)
+    errors = np.zeros(len(_GRID))
+    for fold in np.array_split(rng.permutation(len(S)), min(_FOLDS, len(S))):
+        kept = np.setdiff1d(np.arange(len(S)), fold)
+        values, vectors = symmetric_eigen(W[np.ix_(kept, kept)])
+        left = X[:, kept] @ vectors
+        right = W[np.ix_(fold, kept)] @ vectors
+        truth = X[:, fold]
+        largest = np.abs(values).max(initial=0.0)
+        for t, share in enumerate(_GRID):
+            weights = damped_inverse(values, share * largest)
+            errors[t] += np.sum((truth - (left * weights) @ right.T) ** 2)
+    largest = float(np.abs(symmetric_eigen(W)[0]).max(initial=0.0))
+    return float(_GRID[np.argmin(errors)] * largest)

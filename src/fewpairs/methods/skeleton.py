@@ -1,0 +1,69 @@
+"""Skeleton approximation: independent columns and rows joined by their crossing."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fewpairs.kernels.spectral import pseudo_inverse_factors
+from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.methods.cur import join
+from fewpairs.oracle import Oracle
+from fewpairs.tariff import Tariff
+
+__all__ = ["Skeleton"]
+
+
+@dataclass(frozen=True)
+class Skeleton(LandmarkMethod):
+    """Approximate K by K[:, S₁] · (K[S₂, S₁])⁺ · K[S₂, :], S₁ and S₂ independent.
+
+    As unstable as Nyström on indefinite matrices, for the same reason: the square
+    crossing K[S₂, S₁] may be nearly singular. See SiCUR for the cure.
+
+    Evaluations: those of u = |S₁ ∪ S₂| ≤ landmarks whole lines, n·u − u(u−1)/2, for
+    symmetric K; n(s₁ + s₂) − s₁s₂ for asymmetric K. Diagonal entries are free when
+    known.
+
+    Parameters
+    ----------
+    landmarks
+        Columns and rows together; half of each. Given positions: first the columns,
+        then as many rows.
+    average
+        Return ½(A + Aᵀ) instead of A.
+
+    References
+    ----------
+    Goreinov, Tyrtyshnikov & Zamarashkin (1997), "A theory of pseudoskeleton
+    approximations", Linear Algebra and its Applications.
+    """
+
+    rcond: float = 1e-10
+    average: bool = False
+
+    needs_symmetric: ClassVar[bool] = False
+    @property
+    def least(self) -> int:
+        """One column and one row."""
+        return 2
+
+    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+        """Price of the columns and rows if none coincide."""
+        half = landmarks // 2
+        if tariff.symmetric:
+            return tariff.lines(min(2 * half, tariff.n))
+        return tariff.cross(half, half)
+
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+        """Read columns and rows, and invert their crossing."""
+        S1, S2 = self.draw_two(oracle.n, rng)
+        C, R = oracle.columns(S1), oracle.rows(S2)
+        return join(
+            C,
+            pseudo_inverse_factors(C[S2], self.rcond),
+            R,
+            landmarks=np.union1d(S1, S2),
+            average=self.average,
+            words=f"skeleton of {len(S1):,} columns and {len(S2):,} rows",
+        )

@@ -1,0 +1,193 @@
+"""Saving and loading: a folder of JSON and .npy files, nothing pickled."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.approximation import Approximation
+from fewpairs.certificate import Certificate
+from fewpairs.entries import Axis, Entries
+from fewpairs.errors import InputError
+from fewpairs.methods.base import Factors
+from fewpairs.receipt import Bill
+
+__all__ = ["load", "save"]
+
+_FORMAT = "fewpairs approximation"
+_VERSION = 1
+_INDEX = "approximation.json"
+_AXES: tuple[Axis, Axis] = ("columns", "rows")
+
+
+def save(approx: Approximation, path: Path, *, overwrite: bool = False) -> None:
+    """Write ``approx`` to the folder ``path``, all of it or nothing."""
+    if path.exists() and not (overwrite and (path / _INDEX).is_file()):
+        cure = (
+            "Pass overwrite=True to replace it."
+            if (path / _INDEX).is_file()
+            else "It is no saved approximation: choose another path."
+        )
+        msg = f"Approximation.save: {path} exists. {cure}"
+        raise InputError(msg)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        index = json.dumps(_write(approx, draft), indent=2, allow_nan=False)
+        (draft / _INDEX).write_text(index + "\n", encoding="utf-8")
+        if path.exists():
+            shutil.rmtree(path)
+        draft.rename(path)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def load(path: str | Path, *, mmap: bool = False) -> Approximation:
+    """Read what :meth:`Approximation.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    mmap
+        Leave the arrays on disk and read them as they are needed.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, fewpairs as fp
+    >>> K = np.random.default_rng(0).random((50, 3)) @ np.ones((3, 50))
+    >>> approx = fp.approximate(None, K @ K.T, budget=0.3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     approx.save(f"{folder}/run")
+    ...     again = fp.load(f"{folder}/run")
+    >>> bool((again.dense() == approx.dense()).all())
+    True
+    """
+    folder = Path(path)
+    try:
+        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        if index["format"] != _FORMAT or index["version"] > _VERSION:
+            msg = (
+                f"fewpairs.load: {folder} holds {index['format']!r}, version "
+                f"{index['version']}; this fewpairs reads versions up to {_VERSION}."
+            )
+            raise InputError(msg)
+        return _read(index, _reader(folder, mmap=mmap))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = (
+            f"fewpairs.load: {folder} is not a whole saved approximation "
+            f"({type(error).__name__}: {error}). Pass the folder that "
+            "Approximation.save wrote."
+        )
+        raise InputError(msg) from error
+
+
+def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
+    factors, known = approx.factors, approx.known
+
+    def put(name: str, array: NDArray[Any]) -> None:
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+    put("left", factors.left)
+    put("landmarks", factors.landmarks)
+    if factors.signature is not None:
+        put("signature", factors.signature)
+    own_right = factors.right is not factors.left
+    own_features = factors.features is not factors.left
+    if own_right:
+        put("right", factors.right)
+    if own_features:
+        put("features", factors.features)
+    keys, values = known.scattered()
+    put("scattered-keys", keys)
+    put("scattered-values", values)
+    blocks = {"columns": len(known.columns), "rows": len(known.rows)}
+    for axis, lines in zip(_AXES, (known.columns, known.rows), strict=True):
+        for t, block in enumerate(lines):
+            put(f"{axis}-{t}-indices", block.indices)
+            put(f"{axis}-{t}-values", block.values)
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "n": known.n,
+        "symmetric": known.symmetric,
+        "diagonal": known.diagonal,
+        "method": factors.words,
+        "exact": factors.exact,
+        "has": {
+            "right": own_right,
+            "features": own_features,
+            "signature": factors.signature is not None,
+        },
+        "lines": blocks,
+        "certificate": _plain(asdict(approx.certificate)),
+        "bill": _plain(asdict(approx.bill)),
+    }
+
+
+def _read(index: dict[str, Any], get: Callable[[str], NDArray[Any]]) -> Approximation:
+    n, has = index["n"], index["has"]
+    left = get("left")
+    factors = Factors(
+        left=left,
+        right=get("right") if has["right"] else left,
+        landmarks=get("landmarks"),
+        features=get("features") if has["features"] else left,
+        signature=get("signature") if has["signature"] else None,
+        words=index["method"],
+        exact=index["exact"],
+    )
+    if left.shape[:1] != (n,) or factors.right.shape != left.shape:
+        msg = f"factors of shape {left.shape} and {factors.right.shape} for n = {n}"
+        raise ValueError(msg)
+    known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
+    keys, values = get("scattered-keys"), get("scattered-values")
+    known.add_pairs(keys // n, keys % n, values)
+    for axis in _AXES:
+        for t in range(index["lines"][axis]):
+            indices, lines = get(f"{axis}-{t}-indices"), get(f"{axis}-{t}-values")
+            if lines.shape != (len(indices), n):
+                msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
+                raise ValueError(msg)
+            known.add_lines(indices, lines, axis)
+    certificate = {name: _number(v) for name, v in index["certificate"].items()}
+    certificate["interval"] = tuple(_number(v) for v in certificate["interval"])
+    return Approximation(
+        factors, known, Certificate(**certificate), Bill(**index["bill"])
+    )
+
+
+def _reader(folder: Path, *, mmap: bool) -> Callable[[str], NDArray[Any]]:
+    mode: Any = "r" if mmap else None
+
+    def get(name: str) -> NDArray[Any]:
+        array = np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False)
+        return np.asanyarray(array)
+
+    return get
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return facts as JSON has them: no tuples, no NaN, no infinity."""
+    return {name: _json(value) for name, value in facts.items()}
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_json(part) for part in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(float(value))
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if isinstance(value, str) else value

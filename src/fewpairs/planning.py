@@ -1,0 +1,143 @@
+"""The plan: the bill before paying."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fewpairs.approximate import as_similarity, bind, foresee
+from fewpairs.ledger import Ledger
+from fewpairs.methods import Method, as_method
+from fewpairs.oracle import Oracle
+from fewpairs.receipt import duration
+from fewpairs.tariff import Budget, check_budget
+
+__all__ = ["Plan", "plan"]
+
+_SECONDS = 0.5  # a sample that took this long says enough
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an approximation will cost, predicted from a timed sample.
+
+    Attributes
+    ----------
+    n, evaluations, exact_evaluations
+        Items; evaluations that the budget will buy, and that all pairs take.
+    seconds, exact_seconds
+        Predicted time inside the similarity for both, binding included.
+    sampled, seconds_each
+        Evaluations made to find out, and what one takes.
+    method, memory
+        What will be run, and the bytes that its result will hold.
+    ledger
+        The sample; pass it as ``store=`` and it is not paid for again.
+    """
+
+    n: int
+    evaluations: int
+    exact_evaluations: int
+    seconds: float
+    exact_seconds: float
+    sampled: int
+    seconds_each: float
+    method: str
+    memory: int
+    ledger: Ledger = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        share = self.evaluations / self.exact_evaluations
+        lines = {
+            "method": self.method,
+            "this budget": (
+                f"{self.evaluations:,} evaluations ({share:.2%}), "
+                f"about {duration(self.seconds)}, {self.memory / 2**20:,.0f} MiB"
+            ),
+            "all pairs": (
+                f"{self.exact_evaluations:,} evaluations, "
+                f"about {duration(self.exact_seconds)}"
+            ),
+            "measured": (
+                f"{duration(self.seconds_each)} an evaluation, on {self.sampled:,} of "
+                "them (kept in .ledger)"
+            ),
+        }
+        body = [f"  {name:<11} {text}" for name, text in lines.items()]
+        return "\n".join([f"fewpairs plan for {self.n:,} items", *body])
+
+
+def plan(
+    items: Sequence[Any] | None,
+    similarity: Any,
+    budget: Budget = 0.05,
+    *,
+    method: str | Method = "auto",
+    seed: int = 0,
+    symmetrize: bool = True,
+) -> Plan:
+    """Predict the price of :func:`fewpairs.approximate` with the same arguments.
+
+    Evaluates a sample of at most half a second or a tenth of the budget, in blocks
+    that double in size, and returns it too: nothing is paid for twice.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> texts = [f"text number {t}" for t in range(500)]
+    >>> plan = fp.plan(texts, fp.StringSimilarity("levenshtein"), budget=0.05)
+    >>> plan.exact_evaluations
+    124750
+    >>> plan.seconds < plan.exact_seconds
+    True
+    """
+    call = "fewpairs.plan"
+    chosen = as_method(method)
+    budget = check_budget(budget, call)
+    recipe = as_similarity(similarity, call)
+    started = time.perf_counter()
+    scorer = bind(items, recipe, call)
+    binding = time.perf_counter() - started
+    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+
+    rng = np.random.default_rng(seed)
+    ledger = Ledger()
+    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, ledger=ledger, rng=rng)
+    each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
+    everything = oracle.tariff.everything()
+    lines = getattr(expected.method, "count", scorer.n)
+    return Plan(
+        n=scorer.n,
+        evaluations=expected.evaluations,
+        exact_evaluations=everything,
+        seconds=binding + each * expected.evaluations,
+        exact_seconds=binding + each * everything,
+        sampled=oracle.evaluations,
+        seconds_each=each,
+        method=repr(expected.method),
+        memory=3 * scorer.n * lines * scorer.dtype.itemsize,
+        ledger=ledger,
+    )
+
+
+def _seconds_each(oracle: Oracle, most: int, rng: np.random.Generator) -> float:
+    """Time square blocks of growing size; return what one evaluation takes in the last.
+
+    Small ones are dominated by the overhead of a call, large ones by evaluations.
+    """
+    side, each = 2, 0.0
+    order = rng.permutation(oracle.n)
+    while True:
+        rows, columns = order[:side], order[side : 2 * side]
+        before, elapsed = oracle.evaluations, oracle.seconds
+        oracle.block(rows, columns)
+        done = oracle.evaluations - before
+        each = (oracle.seconds - elapsed) / max(1, done) if done else each
+        side *= 2
+        enough = oracle.seconds - elapsed > _SECONDS / 4
+        price = side * side * oracle.tariff.calls
+        if enough or price > most or 2 * side > oracle.n:
+            return each

@@ -1,0 +1,66 @@
+"""Progress: how far a long run is, for whoever wants to see it."""
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Progress", "RichProgress", "Silence"]
+
+
+class Progress(Protocol):
+    """What a run tells about itself. Implement it to show progress elsewhere."""
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a stage of ``total`` evaluations."""
+
+    def advance(self, evaluations: int) -> None:
+        """Say that so many more evaluations are done."""
+
+    def finish(self) -> None:
+        """End the run, also after an error."""
+
+
+class Silence:
+    """Shows nothing."""
+
+    def start(self, what: str, total: int | None) -> None:
+        """Ignore it."""
+
+    def advance(self, evaluations: int) -> None:
+        """Ignore it."""
+
+    def finish(self) -> None:
+        """Ignore it."""
+
+
+class RichProgress:
+    """A bar in the terminal or notebook: evaluations done, rate, time left."""
+
+    def __init__(self, console: "Console | None" = None) -> None:
+        from rich import progress as bars
+
+        self._bars = bars.Progress(
+            bars.TextColumn("{task.description}"),
+            bars.BarColumn(),
+            bars.TextColumn("{task.completed:,.0f} evaluations"),
+            bars.TimeElapsedColumn(),
+            bars.TextColumn("left"),
+            bars.TimeRemainingColumn(),
+            console=console,
+        )
+        self._task: bars.TaskID | None = None
+
+    def start(self, what: str, total: int | None) -> None:
+        """Show a new bar."""
+        self._bars.start()
+        self._task = self._bars.add_task(what, total=total)
+
+    def advance(self, evaluations: int) -> None:
+        """Move the bar."""
+        if self._task is not None:
+            self._bars.advance(self._task, evaluations)
+
+    def finish(self) -> None:
+        """Leave the bar as it stands."""
+        self._bars.stop()

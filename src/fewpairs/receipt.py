@@ -1,0 +1,90 @@
+"""The receipt: what was paid for, what came of it, and how far to trust it."""
+
+import math
+from dataclasses import dataclass
+
+from fewpairs.certificate import Certificate
+
+__all__ = ["Bill", "duration", "receipt"]
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What an approximation cost.
+
+    Attributes
+    ----------
+    similarity
+        Which similarity was evaluated, in words.
+    evaluations
+        Calls of the similarity, one a pair.
+    for_fit, for_certificate, for_symmetry
+        What they were spent on.
+    everything
+        Evaluations that the exact matrix takes.
+    evaluating, computing
+        Seconds spent inside the similarity, and outside it.
+    """
+
+    similarity: str = "unknown"
+    evaluations: int = 0
+    for_fit: int = 0
+    for_certificate: int = 0
+    for_symmetry: int = 0
+    everything: int = 0
+    evaluating: float = 0.0
+    computing: float = 0.0
+
+
+def receipt(
+    *,
+    n: int,
+    method: str,
+    landmarks: int,
+    rank: int,
+    bill: Bill,
+    certificate: Certificate,
+) -> str:
+    """Return the receipt as text."""
+    share = bill.evaluations / bill.everything if bill.everything else math.nan
+    spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
+    if bill.for_symmetry:
+        spent.append(f"{bill.for_symmetry:,} symmetry check")
+    time = f"{duration(bill.evaluating)} evaluating"
+    if bill.evaluations:
+        each = bill.evaluating / bill.evaluations
+        exact = each * bill.everything
+        time += f" ({duration(each)} each; exact would take {duration(exact)})"
+    time += f", {duration(bill.computing)} computing"
+    lines = {
+        "similarity": bill.similarity,
+        "method": method,
+        "paid": (
+            f"{bill.evaluations:,} of {bill.everything:,} evaluations "
+            f"({share:.2%}): {', '.join(spent)}"
+        ),
+        "time": time,
+        "error": str(certificate),
+        "size": f"rank {rank:,}, {landmarks:,} landmarks",
+    }
+    body = [f"  {name:<11} {text}" for name, text in lines.items()]
+    return "\n".join([f"fewpairs: {n:,} × {n:,} similarities", *body])
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that a person would use.
+
+    >>> duration(0.0000021), duration(0.25), duration(95), duration(40_000)
+    ('2.1 µs', '250 ms', '1 min 35 s', '11.1 h')
+    """
+    if seconds < 0.9995e-3:
+        return f"{seconds * 1e6:.3g} µs"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    if seconds < 3_600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    if seconds < 100 * 3_600:
+        return f"{seconds / 3_600:.3g} h"
+    return f"{seconds / 86_400:,.3g} days"

@@ -1,0 +1,19 @@
+"""Similarities: recipes for scoring two items.
+
+This room knows nothing of oracles, budgets or matrices.
+"""
+
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.cosine import Cosine
+from fewpairs.similarity.function import from_function
+from fewpairs.similarity.matrix import from_matrix
+from fewpairs.similarity.strings import StringSimilarity
+
+__all__ = [
+    "Cosine",
+    "Scorer",
+    "Similarity",
+    "StringSimilarity",
+    "from_function",
+    "from_matrix",
+]

@@ -1,0 +1,116 @@
+"""Similarity: a recipe for scoring. Scorer: that recipe bound to items."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import InputError
+
+__all__ = ["Indices", "Interrupted", "Scorer", "Similarity", "check_texts"]
+
+Indices = NDArray[np.int64]
+
+
+class Interrupted(Exception):
+    """A scorer stopped in the middle of a request.
+
+    Attributes
+    ----------
+    values
+        What was evaluated before, in the order of the request: it has been paid
+        for, and readers keep it.
+    cause
+        Why it stopped.
+    """
+
+    def __init__(self, values: NDArray[Any], cause: BaseException) -> None:
+        super().__init__()
+        self.values = values
+        self.cause = cause
+
+
+class Scorer(ABC):
+    """A similarity bound to n items.
+
+    Everything that can be done once an item (tokenizing, embedding, hashing) was
+    done when the scorer was made. Positions are int64 arrays, always in range.
+
+    Attributes
+    ----------
+    n
+        Number of items.
+    dtype
+        float32 or float64: the precision in which values are worth keeping.
+    chunk
+        Pairs that make one good call. Readers split larger requests, so a chunk
+        bounds memory and what an interruption can cost. It never changes a value.
+    """
+
+    n: int
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    chunk: int = 1 << 18
+
+    @abstractmethod
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        """Return the similarity of item ``i[t]`` to item ``j[t]``, for every t."""
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
+        """Return the similarities of all ``rows`` to all ``columns``."""
+        i = np.repeat(rows, len(columns))
+        j = np.tile(columns, len(rows))
+        return self.pairs(i, j).reshape(len(rows), len(columns))
+
+
+class Similarity(ABC):
+    """A recipe for scoring two items; knows nothing of matrices or budgets.
+
+    Subclasses declare facts, and fewpairs uses them: ``symmetric`` halves the
+    price, a known ``diagonal`` is never paid for.
+
+    Attributes
+    ----------
+    symmetric
+        Whether s(a, b) = s(b, a) for all items. ``None``: unknown, found out on a
+        few sampled pairs.
+    diagonal
+        The similarity of any item to itself, or ``None`` if that is not known.
+    bounds
+        Smallest and largest possible value, or ``None``.
+    psd
+        Whether every matrix of this similarity is positive semidefinite.
+    proven
+        Whether the declared symmetry is a theorem. If not, it is checked on a few
+        sampled pairs before anything else is paid for.
+    """
+
+    symmetric: bool | None = True
+    diagonal: float | None = None
+    bounds: tuple[float, float] | None = None
+    psd: bool = False
+    proven: bool = False
+
+    @abstractmethod
+    def bind(self, items: Sequence[Any]) -> Scorer:
+        """Do all the work that is needed once an item, and return the scorer."""
+
+    @property
+    def name(self) -> str:
+        """How receipts and messages call this similarity."""
+        return type(self).__name__
+
+
+def check_texts(items: Sequence[Any], call: str) -> list[str]:
+    """Return ``items`` as a list of strings, or say which item is not one."""
+    texts = list(items)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            msg = (
+                f"{call}: items[{position}] is {text!r:.60}, of type "
+                f"{type(text).__name__}; every item must be a str. "
+                "Drop it or convert it first."
+            )
+            raise InputError(msg)
+    return texts

@@ -1,0 +1,96 @@
+"""Cosine similarity of embeddings."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewpairs.errors import InputError
+from fewpairs.similarity.base import Indices, Scorer, Similarity
+
+__all__ = ["Cosine"]
+
+
+class Cosine(Similarity):
+    """Cosine of the angle between two vectors: ⟨a, b⟩ / (‖a‖ ‖b‖).
+
+    Symmetric, positive semidefinite, between −1 and 1, 1 on the diagonal. A block
+    is one matrix product.
+
+    Parameters
+    ----------
+    embeddings
+        (n, d) array with one row an item. Without it, the items themselves are the
+        vectors.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> vectors = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0]])
+    >>> scorer = fp.Cosine(vectors).bind(["a", "b", "c"])
+    >>> scorer.pairs(np.array([0, 0]), np.array([1, 2])).round(3).tolist()
+    [0.707, 0.0]
+    """
+
+    symmetric = True
+    diagonal = 1.0
+    bounds = (-1.0, 1.0)
+    psd = True
+    proven = True
+
+    def __init__(self, embeddings: ArrayLike | None = None) -> None:
+        self._unit = None if embeddings is None else _unit_rows(embeddings)
+
+    def bind(self, items: Sequence[Any]) -> Scorer:
+        """Normalize the vectors once."""
+        unit = _unit_rows(items) if self._unit is None else self._unit
+        if len(unit) != len(items):
+            msg = (
+                f"fewpairs.Cosine: {len(unit)} embeddings for {len(items)} items. "
+                "Pass one row an item, in the order of the items."
+            )
+            raise InputError(msg)
+        return _CosineScorer(unit)
+
+
+def _unit_rows(vectors: Any) -> NDArray[Any]:
+    try:
+        X = np.asarray(vectors)
+        if X.dtype.kind in "biuf":
+            small = X.dtype in (np.float16, np.float32)
+            X = X.astype(np.float32 if small else np.float64)
+    except ValueError:
+        X = np.empty(0, dtype=object)
+    if X.ndim != 2 or X.dtype.kind != "f":
+        msg = (
+            "fewpairs.Cosine: needs an (n, d) array of real numbers, one row an item; "
+            f"got {type(vectors).__name__} that gives shape {X.shape} and dtype "
+            f"{X.dtype}. Embed the items first: fp.Cosine(embeddings)."
+        )
+        raise InputError(msg)
+    # Scaling by the largest entry first keeps squares from over- and underflowing.
+    largest = np.abs(X).max(axis=1, initial=0.0, keepdims=True)
+    bad = np.flatnonzero(~np.isfinite(largest[:, 0]) | (largest[:, 0] == 0))
+    if bad.size:
+        msg = (
+            f"fewpairs.Cosine: row {bad[0]} is zero or not finite ({bad.size} such "
+            "rows); it has no direction. Drop those items or mend their embeddings."
+        )
+        raise InputError(msg)
+    X = X / largest
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X
+
+
+class _CosineScorer(Scorer):
+    def __init__(self, unit: NDArray[Any]) -> None:
+        self.n = len(unit)
+        self.dtype = unit.dtype
+        self._unit = unit
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        return np.asarray(np.einsum("td,td->t", self._unit[i], self._unit[j]))
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
+        return np.asarray(self._unit[rows] @ self._unit[columns].T)

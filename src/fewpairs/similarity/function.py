@@ -1,0 +1,162 @@
+"""Any Python function as a similarity."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import InputError, SimilarityError
+from fewpairs.similarity.base import Indices, Interrupted, Scorer, Similarity
+
+__all__ = ["from_function"]
+
+
+def from_function(
+    function: Callable[[Any, Any], Any],
+    *,
+    symmetric: bool | None = None,
+    batched: bool = False,
+    diagonal: float | None = None,
+    bounds: tuple[float, float] | None = None,
+    psd: bool = False,
+    chunk: int | None = None,
+) -> Similarity:
+    """Make a similarity of a Python function.
+
+    Parameters
+    ----------
+    function
+        ``f(a, b) -> float`` for two items or, when ``batched``,
+        ``f(list_of_a, list_of_b) -> array`` with one value a pair.
+    symmetric
+        Whether f(a, b) = f(b, a). A claim is checked on a few sampled pairs;
+        ``None`` lets those pairs decide.
+    batched
+        Whether ``function`` takes two lists of equal length.
+    diagonal
+        f(a, a), when it is the same for every item. It is then never paid for.
+    bounds
+        Smallest and largest possible value.
+    psd
+        Whether f is a positive semidefinite kernel.
+    chunk
+        Pairs a call: 1,024 for a scalar function (the step of the progress bar)
+        and 16,384 for a batched one (the longest list it is given).
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> shared_letters = fp.from_function(
+    ...     lambda a, b: len(set(a) & set(b)) / len(set(a) | set(b)),
+    ...     symmetric=True,
+    ...     diagonal=1.0,
+    ... )
+    >>> shared_letters.symmetric
+    True
+    """
+    if not callable(function):
+        msg = (
+            f"fewpairs.from_function: got {function!r:.60}, which cannot be called. "
+            "Pass a function f(a, b) -> float."
+        )
+        raise InputError(msg)
+    if chunk is None:
+        chunk = 16_384 if batched else 1_024
+    if chunk < 1:
+        msg = f"fewpairs.from_function: chunk is {chunk}; it must be at least 1."
+        raise InputError(msg)
+    return _FunctionSimilarity(
+        function, batched, chunk, symmetric, diagonal, bounds, psd
+    )
+
+
+@dataclass(frozen=True)
+class _FunctionSimilarity(Similarity):
+    function: Callable[[Any, Any], Any]
+    batched: bool
+    chunk: int
+    symmetric: bool | None
+    diagonal: float | None
+    bounds: tuple[float, float] | None
+    psd: bool
+
+    @property
+    def name(self) -> str:
+        return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def bind(self, items: Sequence[Any]) -> Scorer:
+        return _FunctionScorer(self, list(items))
+
+
+class _FunctionScorer(Scorer):
+    def __init__(self, similarity: _FunctionSimilarity, items: list[Any]) -> None:
+        self.n = len(items)
+        self.chunk = similarity.chunk
+        self._similarity = similarity
+        self._items = items
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        if self._similarity.batched:
+            return self._call_batched(i, j)
+        return self._call_one_by_one(i, j)
+
+    def _call_batched(self, i: Indices, j: Indices) -> NDArray[Any]:
+        a = [self._items[t] for t in i]
+        b = [self._items[t] for t in j]
+        values = np.asarray(self._similarity.function(a, b))
+        if values.shape != (len(i),):
+            msg = (
+                f"{self._similarity.name} was called with two lists of {len(i)} items "
+                f"and returned an array of shape {values.shape}; a batched function "
+                f"must return shape ({len(i)},): one value a pair."
+            )
+            raise SimilarityError(msg)
+        return values
+
+    def _call_one_by_one(self, i: Indices, j: Indices) -> NDArray[Any]:
+        values = np.empty(len(i))
+        function, items = self._similarity.function, self._items
+        for t in range(len(i)):
+            try:
+                value = function(items[i[t]], items[j[t]])
+                # float() would take "0.5", None fails late: look at the type first.
+                if not isinstance(value, (int, float, np.number, np.bool_)):
+                    value = self._as_scalar(value)
+                if isinstance(value, (complex, np.complexfloating)):
+                    value = self._refuse(value)
+                values[t] = value
+            except BaseException as error:
+                pair = (int(i[t]), int(j[t]))
+                cause = error
+                if isinstance(error, _NotANumber):
+                    cause = SimilarityError(self._describe(pair, error), pair=pair)
+                elif isinstance(error, Exception):
+                    cause = SimilarityError(self._describe(pair, error), pair=pair)
+                    cause.__cause__ = error
+                raise Interrupted(values[:t], cause) from error
+        return values
+
+    def _as_scalar(self, value: Any) -> Any:
+        """Unwrap a 0-d array or tensor; refuse anything else."""
+        array = np.asarray(value)
+        if array.shape != () or array.dtype.kind not in "biuf":
+            return self._refuse(value)
+        return array[()]
+
+    def _refuse(self, value: Any) -> Any:
+        raise _NotANumber(f"{value!r:.60} of type {type(value).__name__}")
+
+    def _describe(self, pair: tuple[int, int], error: Exception) -> str:
+        a, b = (f"{self._items[t]!r:.40}" for t in pair)
+        call = f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}])"
+        if isinstance(error, _NotANumber):
+            what = f"returned {error}; it must return one real number"
+        else:
+            what = f"raised {type(error).__name__}: {error}"
+        return f"{call} {what}. The items: {a} and {b}."
+
+
+class _NotANumber(Exception):
+    """What a function returned instead of a number, in words."""

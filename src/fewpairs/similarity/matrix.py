@@ -1,0 +1,148 @@
+"""A precomputed matrix as a similarity: entries count when they are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fewpairs.errors import InputError
+from fewpairs.similarity.base import Indices, Scorer, Similarity
+
+__all__ = ["from_matrix"]
+
+_SAMPLED_PAIRS = 2_000
+
+
+def from_matrix(
+    matrix: ArrayLike,
+    *,
+    symmetric: bool | None = None,
+    diagonal: float | None = None,
+    bounds: tuple[float, float] | None = None,
+    psd: bool = False,
+) -> Similarity:
+    """Make a similarity of an n×n array; nothing of it is copied.
+
+    Parameters
+    ----------
+    matrix
+        Real, square; memory-mapped arrays work.
+    symmetric
+        Whether the matrix is symmetric. ``None`` looks at 2,000 sampled entries and
+        their mirrors. A claim that those contradict is an error.
+    diagonal
+        The value of the diagonal, when all of it is one number; it is then free.
+    bounds
+        Smallest and largest possible value.
+    psd
+        Whether the matrix is positive semidefinite.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> fp.from_matrix(np.eye(3)).symmetric
+    True
+    """
+    K = _checked(matrix)
+    pair = _asymmetric_pair(K)
+    if symmetric is None:
+        symmetric = pair is None
+    elif symmetric and pair is not None:
+        i, j = pair
+        msg = (
+            f"fewpairs.from_matrix: symmetric=True, but matrix[{i}, {j}] = {K[i, j]:g} "
+            f"and matrix[{j}, {i}] = {K[j, i]:g}. Pass symmetric=False, or "
+            "(matrix + matrix.T) / 2."
+        )
+        raise InputError(msg)
+    return _MatrixSimilarity(K, symmetric, diagonal, bounds, psd)
+
+
+def _checked(matrix: ArrayLike) -> NDArray[Any]:
+    if hasattr(matrix, "toarray"):
+        msg = (
+            "fewpairs.from_matrix: got a sparse matrix; missing entries are not "
+            "similarities of 0. Pass matrix.toarray() if they are."
+        )
+        raise InputError(msg)
+    K = np.asanyarray(matrix)
+    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+        msg = (
+            f"fewpairs.from_matrix: got an array of shape {K.shape}; a similarity "
+            "matrix is square, one row and one column an item."
+        )
+        raise InputError(msg)
+    if K.dtype.kind not in "biuf":
+        msg = (
+            f"fewpairs.from_matrix: got an array of dtype {K.dtype}; similarities are "
+            "real numbers. Convert it first, for example with matrix.astype(float)."
+        )
+        raise InputError(msg)
+    return K
+
+
+def _asymmetric_pair(K: NDArray[Any]) -> tuple[int, int] | None:
+    """Return a sampled pair whose two entries differ beyond rounding, or None."""
+    n = len(K)
+    if n < 2:
+        return None
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(n, size=(2, min(_SAMPLED_PAIRS, n * n)))
+    a, b = K[i, j].astype(np.float64), K[j, i].astype(np.float64)
+    # A product X @ X.T is symmetric up to rounding, relative to its largest entries.
+    eps = np.finfo(K.dtype).eps if K.dtype.kind == "f" else 0.0
+    size = np.nanmax(np.abs(a), initial=0.0)
+    different = np.flatnonzero(np.abs(a - b) > 64 * eps * size)
+    return (int(i[different[0]]), int(j[different[0]])) if different.size else None
+
+
+@dataclass(frozen=True, eq=False)
+class _MatrixSimilarity(Similarity):
+    matrix: NDArray[Any]
+    symmetric: bool
+    diagonal: float | None
+    bounds: tuple[float, float] | None
+    psd: bool
+    proven = True
+
+    @property
+    def size(self) -> int:
+        """Number of items, so that they need not be given."""
+        return len(self.matrix)
+
+    @property
+    def name(self) -> str:
+        return f"matrix of {self.matrix.dtype}"
+
+    def bind(self, items: Sequence[Any]) -> Scorer:
+        n = len(self.matrix)
+        if len(items) != n:
+            msg = (
+                f"fewpairs.from_matrix: the matrix is {n} × {n}, and there are "
+                f"{len(items)} items. Pass one item a row (or items=None)."
+            )
+            raise InputError(msg)
+        return _MatrixScorer(self.matrix, symmetric=self.symmetric)
+
+
+class _MatrixScorer(Scorer):
+    # Reading is all this scorer does: larger chunks keep the overhead small.
+    chunk = 1 << 22
+
+    def __init__(self, matrix: NDArray[Any], *, symmetric: bool) -> None:
+        self.n = len(matrix)
+        small = matrix.dtype in (np.float16, np.float32)
+        self.dtype = np.dtype(np.float32 if small else np.float64)
+        self._matrix = matrix
+        self._symmetric = symmetric
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        return np.asarray(self._matrix[i, j])
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
+        # Whole rows lie together in memory, whole columns do not.
+        if self._symmetric and len(columns) < len(rows):
+            return np.asarray(self._matrix[np.ix_(columns, rows)]).T
+        return np.asarray(self._matrix[np.ix_(rows, columns)])

@@ -114,7 +114,7 @@ def approximate(
             rng=symmetry_rng,
         )
         for_symmetry = oracle.evaluations
-        settled = settle(chosen, oracle.tariff, oracle.remaining)
+        settled = settle(chosen, recipe, oracle.tariff, budget)
         factors = settled.method.fit(oracle, fit_rng)
         for_fit = oracle.evaluations - for_symmetry
         if factors.exact:
@@ -146,25 +146,33 @@ class Settled(NamedTuple):
     evaluations: int
 
 
-def settle(method: Method, tariff: Tariff, remaining: int | None) -> Settled:
-    """Split a budget between the method and the certificate.
+def settle(
+    method: Method, similarity: Similarity, tariff: Tariff, budget: Budget
+) -> Settled:
+    """Split a budget between the method and the certificate, or raise.
 
     Where landmarks follow from the budget, a tenth is held out first; where they are
-    given, the certificate takes what they leave, up to a tenth.
+    given, the certificate takes what they leave, up to a tenth. The split depends on
+    the budget alone, not on what a ledger has paid for already: a run that goes on
+    after an error gives the result of one that never failed.
     """
-    if remaining is None:
+    calls = tariff.calls
+    limit = tariff.limit(budget)
+    if limit is None:
         method = method.resolve(tariff, None)
         price = method.price(tariff)
-        held_out = pairs_for(price, tariff.calls)
-        return Settled(method, held_out, price + held_out * tariff.calls)
-    wanted = pairs_for(remaining, tariff.calls)
+        held_out = pairs_for(price, calls)
+        return Settled(method, held_out, price + held_out * calls)
+    check = 2 * pairs_to_check(similarity, tariff.n, limit)
+    left = limit - check
+    wanted = pairs_for(left, calls)
     try:
-        method = method.resolve(tariff, remaining - wanted * tariff.calls)
+        method = method.resolve(tariff, left - wanted * calls)
     except BudgetError:  # the fit comes first; it says so itself if it cannot be had
-        method = method.resolve(tariff, remaining)
+        method = method.resolve(tariff, left)
     price = method.price(tariff)
-    held_out = min(wanted, (remaining - price) // tariff.calls)
-    return Settled(method, held_out, price + held_out * tariff.calls)
+    held_out = min(wanted, (left - price) // calls)
+    return Settled(method, held_out, check + price + held_out * calls)
 
 
 def foresee(
@@ -181,10 +189,7 @@ def foresee(
         calls=2 if asymmetric and symmetrize else 1,
         free_diagonal=similarity.diagonal is not None,
     )
-    limit = tariff.limit(budget)
-    check = 2 * pairs_to_check(similarity, n, limit)
-    settled = settle(method, tariff, None if limit is None else limit - check)
-    return settled._replace(evaluations=settled.evaluations + check)
+    return settle(method, similarity, tariff, budget)
 
 
 def as_similarity(similarity: Any, call: str) -> Similarity:

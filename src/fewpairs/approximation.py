@@ -35,6 +35,16 @@ class Approximation:
         How far it can be off.
     bill
         What was paid, and for what.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((200, 6))
+    >>> approx = fp.approximate(X, fp.Cosine(), budget=0.1)
+    >>> approx.shape, approx.row(3).shape, approx.block([0, 1], slice(5)).shape
+    ((200, 200), (200,), (2, 5))
+    >>> bool(np.allclose(approx @ np.ones(200), approx.dense().sum(axis=1)))
+    True
     """
 
     factors: Factors
@@ -182,9 +192,9 @@ class Approximation:
             top = np.argsort(-np.abs(values), kind="stable")[:dim]
             core = vectors[:, top] * np.sqrt(np.abs(values[top]))
         else:
-            R2 = np.linalg.qr(self.right.astype(np.float64), mode="r")
             Q, R = np.linalg.qr(self.left.astype(np.float64))
-            U, s, _ = np.linalg.svd(R @ R2.T)
+            _, other = np.linalg.qr(self.right.astype(np.float64))
+            U, s, _ = np.linalg.svd(R @ other.T)
             core = U[:, :dim] * np.sqrt(s[:dim])
         return np.asarray((Q @ core).astype(features.dtype))
 

@@ -38,6 +38,15 @@ class Certificate:
         Number of held-out pairs, drawn uniformly from those that were not read.
     unread
         Share of the distinct pairs that are predicted, not read.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> K = np.random.default_rng(0).random((300, 300))
+    >>> certificate = fp.approximate(None, K + K.T).certificate
+    >>> low, high = certificate.interval
+    >>> low <= certificate.relative_error <= high
+    True
     """
 
     relative_error: float
@@ -89,7 +98,7 @@ def _estimate(
 ) -> Certificate:
     """Add up what is known of read pairs and what held-out ones say of the rest."""
     m = len(truth)
-    unread = everything - read.count
+    unread = everything - read.number
     if unread == 0:
         return Certificate(0.0, (0.0, 0.0), 1.0, 0, 0.0)
     if m < min(_FEWEST_PAIRS, unread):
@@ -172,7 +181,7 @@ def exact_certificate(known: Entries, factors: Factors) -> Certificate:
         off += float(np.sum(errors**2))
     if known.symmetric:
         off /= 2
-    spread = moments.squares - moments.total**2 / max(moments.count, 1)
+    spread = moments.squares - moments.total**2 / max(moments.number, 1)
     relative = math.sqrt(off / moments.squares) if moments.squares > 0 else 0.0
     r2 = 1.0 - off / spread if spread > 0 else 1.0
     return Certificate(relative, (relative, relative), r2, 0, 0.0)

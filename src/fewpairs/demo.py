@@ -51,8 +51,12 @@ def run(console: Console, *, limit: int | None = None) -> None:
     console.print(table)
 
 
-def _neighbor_table(approx: Approximation, K: NDArray[np.float64], corpus: Texts) -> Table:
-    table = Table(title="nearest neighbors (similarity; * where it was read, not predicted)")
+def _neighbor_table(
+    approx: Approximation, K: NDArray[np.float64], corpus: Texts
+) -> Table:
+    table = Table(
+        title="nearest neighbors (similarity; * where it was read, not predicted)"
+    )
     table.add_column("of")
     table.add_column("approximated")
     table.add_column("true")

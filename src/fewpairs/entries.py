@@ -34,7 +34,7 @@ class Lines:
 class Moments(NamedTuple):
     """Number, sum and sum of squares of known off-diagonal entries, each once."""
 
-    count: int
+    number: int
     total: float
     squares: float
 
@@ -178,7 +178,7 @@ class Entries:
     def uncovered(self) -> tuple[Indices, Indices, NDArray[np.float64]]:
         """Return the scattered entries that lie in no known line: i, j, value."""
         keys, values = self.scattered()
-        i, j = np.divmod(keys, self.n)
+        i, j = self._ends(keys)
         covered = np.zeros(len(keys), dtype=bool)
         for lines, line, _ in self._views(i, j):
             covered |= lines.position[line] >= 0
@@ -220,7 +220,7 @@ class Entries:
 
         Returns fewer than ``size`` only when fewer are unknown.
         """
-        unknown = self.pairs - self.moments().count
+        unknown = self.pairs - self.moments().number
         size = min(size, unknown)
         if size == 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
@@ -236,8 +236,7 @@ class Entries:
             keys = np.concatenate([chosen, self._key(i[fresh], j[fresh])])
             _, first = np.unique(keys, return_index=True)
             chosen = keys[np.sort(first)]
-        i, j = np.divmod(chosen[:size], self.n)
-        return i, j
+        return self._ends(chosen[:size])
 
     # --- inside ----------------------------------------------------------------
 
@@ -247,13 +246,11 @@ class Entries:
         """List the unknown entries line by line: for nearly known matrices."""
         found = []
         everything = np.arange(self.n)
-        for i in range(self.n):
-            j = everything[i + 1 :] if self.symmetric else np.delete(everything, i)
-            fresh = j[~self.lookup(np.full(len(j), i), j)[0]]
-            found.append(i * self.n + fresh)
-        keys = np.concatenate(found)
-        i, j = np.divmod(rng.permutation(keys)[:size], self.n)
-        return i, j
+        for row in everything:
+            j = everything[row + 1 :] if self.symmetric else np.delete(everything, row)
+            fresh = j[~self.lookup(np.full(len(j), row), j)[0]]
+            found.append(row * self.n + fresh)
+        return self._ends(rng.permutation(np.concatenate(found))[:size])
 
     def _line_parts(self) -> list[tuple[NDArray[Any], float]]:
         """Off-diagonal entries of all known lines as arrays with weights.
@@ -291,10 +288,13 @@ class Entries:
             i, j = np.minimum(i, j), np.maximum(i, j)
         return np.asarray(i * self.n + j)
 
+    def _ends(self, keys: Indices) -> tuple[Indices, Indices]:
+        return keys // self.n, keys % self.n
+
     def _scattered_table(self) -> sparse.csr_array:
         if self._table is None:
             keys, _ = self.scattered()
-            i, j = np.divmod(keys, self.n)
+            i, j = self._ends(keys)
             position = np.arange(1, len(keys) + 1)
             if self.symmetric:
                 off = i != j

@@ -76,7 +76,9 @@ def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
     """
     K = np.asarray(truth)
     if K.shape != approx.shape:
-        msg = f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
+        msg = (
+            f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
+        )
         raise InputError(msg)
     n = len(K)
     k = min(k, n - 1)

@@ -24,7 +24,14 @@ class Sampling(ABC):
 
 @dataclass(frozen=True)
 class Uniform(Sampling):
-    """Every set of items is equally likely, as in the paper."""
+    """Every set of items is equally likely, as in the paper.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> len(fp.Uniform().draw(100, 7, np.random.default_rng(0)))
+    7
+    """
 
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Indices:
         """Draw without replacement."""
@@ -48,6 +55,14 @@ class KMeansMedoids(Sampling):
     ----------
     Zhang, Tsang & Kwok (2008), "Improved Nyström low-rank approximation and error
     analysis", ICML.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((200, 8))
+    >>> method = fp.Nystrom(landmarks=10, sampling=fp.KMeansMedoids(X))
+    >>> len(fp.approximate(None, X @ X.T, method=method, budget=0.2).landmarks)
+    10
     """
 
     def __init__(self, embeddings: ArrayLike, *, iterations: int = 20) -> None:
@@ -73,8 +88,8 @@ class KMeansMedoids(Sampling):
             raise InputError(msg)
         if size >= n:
             return rng.permutation(n)
-        with warnings.catch_warnings():
-            # Empty clusters are filled from the rest of the items below.
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            # Duplicate items leave clusters empty: they are filled below.
             warnings.simplefilter("ignore", UserWarning)
             centers, _ = kmeans2(
                 self._X, size, iter=self._iterations, minit="++", rng=rng

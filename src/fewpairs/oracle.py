@@ -1,6 +1,5 @@
 """Oracle: the only reader of the matrix. It counts, and it keeps the budget."""
 
-import time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,16 +7,14 @@ from numpy.typing import NDArray
 
 from fewpairs.entries import Axis, Entries
 from fewpairs.errors import BudgetError, InputError, SimilarityError
+from fewpairs.evaluator import Evaluator
 from fewpairs.ledger import Ledger
 from fewpairs.progress import Progress, Silence
-from fewpairs.similarity.base import Indices, Interrupted, Scorer, Similarity
+from fewpairs.similarity.base import Indices, Scorer, Similarity
 from fewpairs.tariff import Budget, Tariff
 
 __all__ = ["Oracle", "pairs_to_check"]
 
-# Below this size a triangle of the matrix is read as single pairs; above it is cut
-# into a square block and two smaller triangles, so that scorers see whole blocks.
-_SMALL_TRIANGLE = 48
 _CHECKED_PAIRS = 8
 # Two orders of a pair that differ by less than this share are rounding.
 _ROUNDING = 1e-6
@@ -59,8 +56,6 @@ class Oracle:
         Evaluations that the budget allows; ``None``: no limit.
     evaluations
         Calls of the similarity made so far: one a pair.
-    seconds
-        Time spent inside the similarity.
     read
         Every entry that was read here, paid for now or before.
     """
@@ -79,8 +74,8 @@ class Oracle:
         self.n = scorer.n
         self.name = similarity.name
         self.evaluations = 0
-        self.seconds = 0.0
         self._scorer = scorer
+        self._evaluator = Evaluator(scorer, self.name, self._count)
         self._progress = progress or Silence()
         self._ledger = Ledger() if ledger is None else ledger
         free = similarity.diagonal is not None
@@ -90,12 +85,14 @@ class Oracle:
         symmetric, sample = self._settle_symmetry(
             similarity, rng or np.random.default_rng(0)
         )
-        self._averages = not symmetric and symmetrize
+        averages = not symmetric and symmetrize
         self.symmetric = symmetric or symmetrize
+        self._evaluator.symmetric = self.symmetric
+        self._evaluator.averages = averages
         self.tariff = Tariff(
             self.n,
             symmetric=self.symmetric,
-            calls=2 if self._averages else 1,
+            calls=2 if averages else 1,
             free_diagonal=free,
         )
         self.limit = self.tariff.limit(budget)
@@ -103,7 +100,7 @@ class Oracle:
             self.n,
             similarity=self.name,
             symmetric=symmetric,
-            symmetrized=self._averages,
+            symmetrized=averages,
             diagonal=similarity.diagonal,
         )
         shared = ledger is not None
@@ -114,6 +111,11 @@ class Oracle:
         )
         if sample is not None:
             self._keep(sample)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent inside the similarity."""
+        return self._evaluator.seconds
 
     # --- what methods read -----------------------------------------------------
 
@@ -138,7 +140,7 @@ class Oracle:
         fresh = np.isnan(np.triu(W) if self.symmetric else W)
         on_diagonal = int(np.diagonal(fresh).sum())
         self._afford(int(fresh.sum()) - on_diagonal, on_diagonal)
-        error = self._fill_principal(W, indices)
+        error = self._evaluator.fill_principal(W, indices)
         i, j = np.nonzero(fresh & np.isfinite(W))
         self._known.add_pairs(indices[i], indices[j], W[i, j])
         self._raise(error)
@@ -159,7 +161,7 @@ class Oracle:
         self._known.overlay(V, rows, columns)
         fresh = np.isnan(V)
         self._afford(int(fresh.sum()))
-        error = self._fill_block(V, rows, columns)
+        error = self._evaluator.fill_block(V, rows, columns)
         i, j = np.nonzero(fresh & np.isfinite(V))
         self._known.add_pairs(rows[i], columns[j], V[i, j])
         self._raise(error)
@@ -184,7 +186,7 @@ class Oracle:
             on_diagonal = int((a == b).sum())
             self._afford(len(a) - on_diagonal, on_diagonal)
             new = np.full(len(a), np.nan)
-            error = self._fill_pairs(new, a, b)
+            error = self._evaluator.fill_pairs(new, a, b)
             done = np.isfinite(new)
             self._known.add_pairs(a[done], b[done], new[done])
             self._raise(error)
@@ -235,7 +237,7 @@ class Oracle:
         self._afford(fresh - on_diagonal, on_diagonal)
 
         error = self._fill_lines(out, indices, crossing, axis)
-        whole = np.isfinite(out).all(axis=1)
+        whole = np.asarray(np.isfinite(out).all(axis=1))
         if whole.all():
             self._known.add_lines(indices, out, axis)
         else:
@@ -254,7 +256,7 @@ class Oracle:
         if self.symmetric:
             other[indices] = False
             W = out[:, indices]
-            error = self._fill_principal(W, indices)
+            error = self._evaluator.fill_principal(W, indices)
             out[:, indices] = W
             if error is not None:
                 return error
@@ -265,161 +267,21 @@ class Oracle:
             lines = out[start : start + step]
             V = lines[:, rest]
             error = (
-                self._fill_block(V.T, rest, part)
+                self._evaluator.fill_block(V.T, rest, part)
                 if axis == "columns"
-                else self._fill_block(V, part, rest)
+                else self._evaluator.fill_block(V, part, rest)
             )
             lines[:, rest] = V
             if error is not None:
                 return error
         return None
 
-    # --- filling arrays whose unknown entries are NaN ---------------------------
+    # --- books, budget and symmetry ----------------------------------------------
 
-    def _fill_principal(
-        self, W: NDArray[Any], indices: Indices
-    ) -> BaseException | None:
-        """Fill a principal block; when symmetric, evaluate one triangle of it."""
-        if not self.symmetric:
-            return self._fill_block(W, indices, indices)
-        k = len(indices)
-        if k <= _SMALL_TRIANGLE:
-            a, b = np.nonzero(np.isnan(np.triu(W)))
-            values = np.full(len(a), np.nan)
-            error = self._fill_pairs(values, indices[a], indices[b])
-            W[a, b] = W[b, a] = values
-            return error
-        half = k // 2
-        error = self._fill_block(W[:half, half:], indices[:half], indices[half:])
-        W[half:, :half] = W[:half, half:].T
-        if error is not None:
-            return error
-        first = self._fill_principal(W[:half, :half], indices[:half])
-        if first is not None:
-            return first
-        return self._fill_principal(W[half:, half:], indices[half:])
-
-    def _fill_block(
-        self, V: NDArray[Any], rows: Indices, columns: Indices
-    ) -> BaseException | None:
-        """Fill a block; whole rows where nothing of the block is known."""
-        missing = np.isnan(V)
-        if not missing.all() or self._pairwise:
-            r, c = np.nonzero(missing)
-            values = np.full(len(r), np.nan)
-            error = self._fill_pairs(values, rows[r], columns[c])
-            V[r, c] = values
-            return error
-        step = max(1, self._scorer.chunk // max(1, len(columns)))
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            values, error = self._score(part, columns, block=True)
-            if self._averages:
-                if error is not None:
-                    return error
-                mirror, error = self._score(columns, part, block=True)
-                values = 0.5 * (values + mirror.T)
-            V[start : start + step] = values
-            if error is not None:
-                return error
-        return None
-
-    def _fill_pairs(
-        self, values: NDArray[Any], i: Indices, j: Indices
-    ) -> BaseException | None:
-        """Fill scattered entries, chunk by chunk."""
-        for start in range(0, len(i), self._scorer.chunk):
-            part = slice(start, start + self._scorer.chunk)
-            a, b = i[part], j[part]
-            if self._averages:
-                # (a, b) and (b, a) side by side: an error then splits one pair only.
-                # The diagonal has no other side and is evaluated once.
-                sides = np.where(a == b, 1, 2)
-                ends = np.cumsum(sides)
-                first, second = np.repeat(a, sides), np.repeat(b, sides)
-                last = ends[sides == 2] - 1
-                first[last], second[last] = b[sides == 2], a[sides == 2]
-                both, error = self._score(first, second, block=False)
-                values[part] = 0.5 * (both[ends - sides] + both[ends - 1])
-            else:
-                values[part], error = self._score(a, b, block=False)
-            if error is not None:
-                return error
-        return None
-
-    @property
-    def _pairwise(self) -> bool:
-        """Whether the scorer gains nothing from blocks: pairs lose less on errors."""
-        return type(self._scorer).block is Scorer.block
-
-    # --- the one place where the similarity is called ----------------------------
-
-    def _score(
-        self, a: Indices, b: Indices, *, block: bool
-    ) -> tuple[NDArray[Any], BaseException | None]:
-        """Call the similarity; return values with NaN where there are none, and why."""
-        shape = (len(a), len(b)) if block else (len(a),)
-        values: Any = None
-        error: BaseException | None = None
-        start = time.perf_counter()
-        try:
-            values = self._scorer.block(a, b) if block else self._scorer.pairs(a, b)
-        except Interrupted as stop:
-            error = stop.cause
-            values = np.full(shape, np.nan)
-            values.ravel()[: len(stop.values)] = stop.values
-        except SimilarityError as stop:
-            error = stop
-        except Exception as stop:  # noqa: BLE001 - whatever a similarity raises
-            error = self._wrap(stop, a, b)
-        except BaseException as stop:  # noqa: BLE001 - Ctrl-C: keep what was paid for
-            error = stop
-        self.seconds += time.perf_counter() - start
-
-        out = np.full(shape, np.nan) if values is None else np.asarray(values)
-        if values is not None:
-            error = error or self._refuse(out, shape)
-        if out.shape != shape or out.dtype.kind not in "biuf":
-            return np.full(shape, np.nan), error
-        finite = np.isfinite(out)
-        done = out.size if error is None else int(finite.sum())
-        self.evaluations += done
-        self._ledger.evaluations += done
-        self._progress.advance(done)
-        if error is None and not finite.all():
-            at = tuple(int(t) for t in np.argwhere(~finite)[0])
-            i, j = (a[at[0]], b[at[1]]) if block else (a[at[0]], b[at[0]])
-            error = SimilarityError(
-                f"{self.name} returned {out[at]} for items {i} and {j}; every "
-                "similarity must be a finite number. Mend the similarity, or drop the "
-                "item.",
-                pair=(int(i), int(j)),
-            )
-            out = np.where(finite, out, np.nan)
-        return out, error
-
-    def _refuse(self, out: NDArray[Any], shape: tuple[int, ...]) -> Exception | None:
-        if out.shape != shape:
-            what = f"an array of shape {out.shape}, expected {shape}"
-        elif out.dtype.kind not in "biuf":
-            what = f"values of dtype {out.dtype}, for example {out.ravel()[0]!r:.40}"
-        else:
-            return None
-        return SimilarityError(
-            f"{self.name} returned {what}; it must return one real number a pair."
-        )
-
-    def _wrap(self, error: Exception, a: Indices, b: Indices) -> SimilarityError:
-        pair = (int(a[0]), int(b[0]))
-        many = "" if len(a) == len(b) == 1 else f" (the first of {len(a):,} in one call)"
-        wrapped = SimilarityError(
-            f"{self.name} raised {type(error).__name__}: {error}, while scoring items "
-            f"{pair[0]} and {pair[1]}{many}. What was paid for before is in the "
-            "error's .ledger; pass it as store= to go on.",
-            pair=pair,
-        )
-        wrapped.__cause__ = error
-        return wrapped
+    def _count(self, evaluations: int) -> None:
+        self.evaluations += evaluations
+        self._ledger.evaluations += evaluations
+        self._progress.advance(evaluations)
 
     def _raise(self, error: BaseException | None) -> None:
         if error is None:
@@ -427,8 +289,6 @@ class Oracle:
         if isinstance(error, SimilarityError):
             error.ledger = self._ledger
         raise error
-
-    # --- budget and symmetry -----------------------------------------------------
 
     def _afford(self, entries: int, diagonal: int = 0) -> None:
         """Refuse what the budget does not cover, before it is evaluated."""
@@ -444,14 +304,14 @@ class Oracle:
     def _distinct(self, indices: Indices, call: str) -> Indices:
         indices = np.asarray(indices, dtype=np.int64)
         if len(np.unique(indices)) != len(indices):
-            msg = f"Oracle.{call}: got an item twice among {len(indices)}; pass each once."
+            msg = f"Oracle.{call}: an item comes twice in {len(indices)}; pass it once."
             raise InputError(msg)
         return indices
 
     def _settle_symmetry(
         self, similarity: Similarity, rng: np.random.Generator
     ) -> "tuple[bool, _BothOrders | None]":
-        """Settle whether the similarity is symmetric, by a few pairs in both orders."""
+        """Settle whether the similarity is symmetric, by pairs in both orders."""
         claim = similarity.symmetric
         size = pairs_to_check(similarity, self.n, self.limit)
         if size == 0:
@@ -461,7 +321,9 @@ class Oracle:
             return self._ledger.symmetric, _BothOrders(i, j, None, None)
         self._afford(2 * size)
         first, second = np.column_stack([i, j]), np.column_stack([j, i])
-        values, error = self._score(first.ravel(), second.ravel(), block=False)
+        values, error = self._evaluator.score(
+            first.ravel(), second.ravel(), block=False
+        )
         self._raise(error)
         there, back = values[::2], values[1::2]
         differs = np.abs(there - back) > _ROUNDING * np.abs(values).max()

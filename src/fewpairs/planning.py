@@ -36,6 +36,13 @@ class Plan:
         What will be run, and the bytes that its result will hold.
     ledger
         The sample; pass it as ``store=`` and it is not paid for again.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> vectors = np.random.default_rng(0).standard_normal((400, 16))
+    >>> fp.plan(vectors, fp.Cosine(), budget=0.1).method
+    'Regularized(landmarks=18, sampling=Uniform(), mu=None)'
     """
 
     n: int

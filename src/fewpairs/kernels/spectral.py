@@ -83,9 +83,7 @@ def signed_inverse_root(W: NDArray[Any], rcond: float) -> tuple[Array, Array]:
     return M, np.sign(values[keep])
 
 
-def pseudo_inverse_factors(
-    W: NDArray[Any], rcond: float
-) -> tuple[Array, Array, Array]:
+def pseudo_inverse_factors(W: NDArray[Any], rcond: float) -> tuple[Array, Array, Array]:
     """Return P, σ, Q with W⁺ = P diag(σ) Qᵀ, σ falling."""
     U, s, Vt = linalg.svd(
         np.asarray(W, dtype=np.float64), full_matrices=False, check_finite=False

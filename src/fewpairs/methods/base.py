@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -108,7 +108,7 @@ class LandmarkMethod(Method):
     """
 
     landmarks: int | Sequence[int] | None = None
-    sampling: Sampling = Uniform()
+    sampling: Sampling = field(default_factory=Uniform)
 
     def __post_init__(self) -> None:
         if self.landmarks is None:
@@ -148,7 +148,9 @@ class LandmarkMethod(Method):
                 "Pass landmarks=, or go through fewpairs.approximate."
             )
             raise InputError(msg)
-        return self.landmarks if isinstance(self.landmarks, int) else len(self.landmarks)
+        return (
+            self.landmarks if isinstance(self.landmarks, int) else len(self.landmarks)
+        )
 
     def price(self, tariff: Tariff) -> int:
         """Return the most evaluations that ``fit`` makes."""
@@ -186,7 +188,9 @@ class LandmarkMethod(Method):
         given = self.landmarks
         largest = max(given) if isinstance(given, tuple) else -1
         if self.count > n or largest >= n:
-            what = f"{self.count} landmarks" if self.count > n else f"landmark {largest}"
+            what = (
+                f"{self.count} landmarks" if self.count > n else f"landmark {largest}"
+            )
             msg = (
                 f"fewpairs.{type(self).__name__}: {what} of {n} items. Landmarks are "
                 f"items: at most {n}, at positions 0 to {n - 1}."

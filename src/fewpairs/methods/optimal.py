@@ -34,6 +34,16 @@ class Optimal(Method):
     ----------
     Eckart & Young (1936), "The approximation of one matrix by another of lower
     rank", Psychometrika.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> K = np.diag([5.0, -4.0, 1.0, 0.5])
+    >>> fp.approximate(None, K, method=fp.Optimal(rank=2), budget=1.0).dense().round(6)
+    array([[ 5.,  0.,  0.,  0.],
+           [ 0., -4.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.]])
     """
 
     rank: int = 100
@@ -49,7 +59,7 @@ class Optimal(Method):
         """Price of everything."""
         return tariff.everything()
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:  # noqa: ARG002
         """Read everything and keep the best rank."""
         everything = np.arange(oracle.n)
         K = oracle.columns(everything)

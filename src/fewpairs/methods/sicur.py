@@ -39,6 +39,15 @@ class SiCUR(LandmarkMethod):
     ----------
     Ray, Monath, McCallum & Musco (2022), "Sublinear time approximation of text
     similarity matrices", AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> K = X @ np.diag([1, 1, 1, -1, -1]) @ X.T  # indefinite, of rank 5
+    >>> approx = fp.approximate(None, K, method=fp.SiCUR(landmarks=12), budget=0.3)
+    >>> bool(np.allclose(approx.dense(), K))
+    True
     """
 
     oversampling: float = 2.0
@@ -46,6 +55,7 @@ class SiCUR(LandmarkMethod):
     average: bool = False
 
     needs_symmetric: ClassVar[bool] = False
+
     @property
     def least(self) -> int:
         """One column and one row."""
@@ -55,8 +65,8 @@ class SiCUR(LandmarkMethod):
         super().__post_init__()
         if not self.oversampling >= 1:
             msg = (
-                f"fewpairs.SiCUR: oversampling is {self.oversampling}; it is the number "
-                "of rows a column, from 1 on."
+                f"fewpairs.SiCUR: oversampling is {self.oversampling}; it is the "
+                "number of rows a column, from 1 on."
             )
             raise InputError(msg)
 

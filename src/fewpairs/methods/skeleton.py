@@ -37,12 +37,24 @@ class Skeleton(LandmarkMethod):
     ----------
     Goreinov, Tyrtyshnikov & Zamarashkin (1997), "A theory of pseudoskeleton
     approximations", Linear Algebra and its Applications.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> rng = np.random.default_rng(0)
+    >>> K = rng.standard_normal((100, 4)) @ rng.standard_normal((4, 100))
+    >>> approx = fp.approximate(
+    ...     None, K, method=fp.Skeleton(landmarks=12), budget=0.3, symmetrize=False
+    ... )
+    >>> bool(np.allclose(approx.dense(), K))
+    True
     """
 
     rcond: float = 1e-10
     average: bool = False
 
     needs_symmetric: ClassVar[bool] = False
+
     @property
     def least(self) -> int:
         """One column and one row."""

@@ -59,6 +59,15 @@ class SMSNystrom(LandmarkMethod):
     ----------
     Ray, Monath, McCallum & Musco (2022), "Sublinear time approximation of text
     similarity matrices", AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((100, 5))
+    >>> method = fp.SMSNystrom(landmarks=8, alpha=1.5, multiplier=2)
+    >>> approx = fp.approximate(None, X @ X.T, method=method, budget=0.3)
+    >>> approx.embedding().shape[0], len(approx.landmarks)
+    (100, 8)
     """
 
     alpha: float = 1.5

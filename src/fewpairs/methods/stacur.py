@@ -40,6 +40,14 @@ class StaCUR(LandmarkMethod):
     Drineas, Kannan & Mahoney (2006), "Fast Monte Carlo algorithms for matrices III",
     SIAM Journal on Computing. Ray et al. (2022), AAAI. [Departure 8: the joining
     matrix as the paper prints it has impossible dimensions; this is Drineas's.]
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).random((100, 3))
+    >>> approx = fp.approximate(None, X @ X.T, method=fp.StaCUR(40), budget=None)
+    >>> approx.left.shape == approx.right.shape
+    True
     """
 
     independent: bool = False

@@ -14,7 +14,7 @@ __all__ = ["Indices", "Interrupted", "Scorer", "Similarity", "check_texts"]
 Indices = NDArray[np.int64]
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 - not always an error: Ctrl-C too
     """A scorer stopped in the middle of a request.
 
     Attributes
@@ -47,6 +47,13 @@ class Scorer(ABC):
     chunk
         Pairs that make one good call. Readers split larger requests, so a chunk
         bounds memory and what an interruption can cost. It never changes a value.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> scorer = fp.from_matrix(np.eye(3)).bind(["a", "b", "c"])
+    >>> scorer.block(np.array([0, 1]), np.array([1])).tolist()
+    [[0.0], [1.0]]
     """
 
     n: int
@@ -84,6 +91,25 @@ class Similarity(ABC):
     proven
         Whether the declared symmetry is a theorem. If not, it is checked on a few
         sampled pairs before anything else is paid for.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> class SameLength(fp.Similarity):
+    ...     symmetric = True
+    ...     diagonal = 1.0
+    ...
+    ...     def bind(self, items):
+    ...         return Lengths([len(item) for item in items])
+    >>> class Lengths(fp.Scorer):
+    ...     def __init__(self, lengths):
+    ...         self.n = len(lengths)
+    ...         self.lengths = np.array(lengths)
+    ...
+    ...     def pairs(self, i, j):
+    ...         return (self.lengths[i] == self.lengths[j]).astype(float)
+    >>> fp.approximate(["a", "b", "cc"] * 20, SameLength(), budget=0.5).pairs(0, 1)
+    array(1.)
     """
 
     symmetric: bool | None = True

@@ -79,8 +79,7 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
         )
         raise InputError(msg)
     X = X / largest
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X
+    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
 class _CosineScorer(Scorer):

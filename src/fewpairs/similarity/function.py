@@ -130,7 +130,7 @@ class _FunctionScorer(Scorer):
             except BaseException as error:
                 pair = (int(i[t]), int(j[t]))
                 cause = error
-                if isinstance(error, _NotANumber):
+                if isinstance(error, _NotANumberError):
                     cause = SimilarityError(self._describe(pair, error), pair=pair)
                 elif isinstance(error, Exception):
                     cause = SimilarityError(self._describe(pair, error), pair=pair)
@@ -146,17 +146,17 @@ class _FunctionScorer(Scorer):
         return array[()]
 
     def _refuse(self, value: Any) -> Any:
-        raise _NotANumber(f"{value!r:.60} of type {type(value).__name__}")
+        raise _NotANumberError(f"{value!r:.60} of type {type(value).__name__}")
 
     def _describe(self, pair: tuple[int, int], error: Exception) -> str:
         a, b = (f"{self._items[t]!r:.40}" for t in pair)
         call = f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}])"
-        if isinstance(error, _NotANumber):
+        if isinstance(error, _NotANumberError):
             what = f"returned {error}; it must return one real number"
         else:
             what = f"raised {type(error).__name__}: {error}"
         return f"{call} {what}. The items: {a} and {b}."
 
 
-class _NotANumber(Exception):
+class _NotANumberError(Exception):
     """What a function returned instead of a number, in words."""

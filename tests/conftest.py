@@ -1,0 +1,56 @@
+"""Fixtures: matrices whose truth is known by construction, and the real data."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import fewpairs as fp
+from fewpairs.oracle import Oracle
+
+# The same examples on every machine, however slow it is.
+settings.register_profile("fewpairs", deadline=None, derandomize=True)
+settings.load_profile("fewpairs")
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of real data sets; the test is skipped where there is none."""
+    folder = os.environ.get("FEWPAIRS_DATA")
+    if not folder:
+        pytest.skip("needs the real data sets: set FEWPAIRS_DATA to their folder")
+    return Path(folder).resolve()
+
+
+@pytest.fixture
+def stsb(data_folder: Path) -> np.ndarray:
+    """The symmetrized STS-B cross-encoder matrix, 3000 × 3000."""
+    K = np.load(data_folder / "matrices" / "stsb.npy").astype(np.float64)
+    return (K + K.T) / 2
+
+
+class Counting:
+    """A function that knows how often it was called, and with which pairs."""
+
+    def __init__(self, K: np.ndarray) -> None:
+        self.K = K
+        self.calls: list[tuple[int, int]] = []
+
+    def __call__(self, a: int, b: int) -> float:
+        self.calls.append((a, b))
+        return float(self.K[a, b])
+
+
+def oracle_of(K: np.ndarray, *, symmetric: bool | None = None, **options) -> Oracle:
+    """An oracle that reads K, through the public similarity."""
+    facts = {k: options.pop(k) for k in ("diagonal",) if k in options}
+    similarity = fp.from_matrix(K, symmetric=symmetric, **facts)
+    return Oracle(similarity.bind(range(len(K))), similarity, **options)
+
+
+def random_matrix(n: int, *, symmetric: bool, seed: int = 0) -> np.ndarray:
+    """A full-rank matrix with no structure to lean on."""
+    K = np.random.default_rng(seed).standard_normal((n, n))
+    return (K + K.T) / 2 if symmetric else K

@@ -1,0 +1,231 @@
+"""The oracle counts, reuses, and stops before the budget."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import fewpairs as fp
+from fewpairs.ledger import Ledger
+from fewpairs.oracle import Oracle
+from tests.conftest import Counting, oracle_of, random_matrix
+
+N = 30
+
+
+def counted_oracle(K, *, symmetric, **options):
+    function = Counting(K)
+    diagonal = options.pop("diagonal", None)
+    similarity = fp.from_function(function, symmetric=symmetric, diagonal=diagonal)
+    return Oracle(similarity.bind(range(len(K))), similarity, **options), function
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("symmetrize", [True, False])
+def test_every_reading_returns_the_entries_of_the_matrix(symmetric, symmetrize):
+    K = random_matrix(N, symmetric=symmetric)
+    truth = (K + K.T) / 2 if symmetrize else K
+    S, T = np.array([4, 9, 2]), np.array([2, 17, 8, 20])
+    for name in ("from_matrix", "from_function"):
+        if name == "from_matrix":
+            oracle = oracle_of(K, symmetrize=symmetrize)
+        else:
+            oracle, _ = counted_oracle(K, symmetric=symmetric, symmetrize=symmetrize)
+        assert np.allclose(oracle.columns(S), truth[:, S])
+        assert np.allclose(oracle.rows(T), truth[T])
+        assert np.allclose(oracle.principal(T), truth[np.ix_(T, T)])
+        assert np.allclose(oracle.block(S[:2], T), truth[np.ix_(S[:2], T)])
+        assert np.allclose(oracle.pairs(S, S[::-1]), truth[S, S[::-1]])
+        assert np.allclose(oracle.diagonal(T), truth[T, T])
+
+
+def test_a_large_principal_block_is_cut_into_blocks_and_comes_out_whole():
+    K = random_matrix(300, symmetric=True)
+    oracle = oracle_of(K)
+    S = np.random.default_rng(0).permutation(300)[:211]
+    assert np.array_equal(oracle.principal(S), K[np.ix_(S, S)])
+    assert oracle.evaluations == 211 * 212 // 2
+
+
+READS = st.lists(
+    st.tuples(
+        st.sampled_from(["columns", "rows", "principal", "pairs", "diagonal"]),
+        st.lists(st.integers(0, 14), min_size=1, max_size=6, unique=True),
+    ),
+    max_size=8,
+)
+
+
+@given(READS, st.booleans(), st.booleans(), st.sampled_from([None, 1.0]))
+def test_no_entry_or_mirror_is_ever_evaluated_twice(reads, symmetric, symmetrize, diag):
+    K = random_matrix(15, symmetric=symmetric)
+    if diag is not None:
+        np.fill_diagonal(K, diag)
+    truth = (K + K.T) / 2 if symmetrize else K
+    oracle, function = counted_oracle(
+        K, symmetric=symmetric, symmetrize=symmetrize, diagonal=diag
+    )
+    function.calls.clear()
+    start = oracle.evaluations
+    for read, positions in reads:
+        S = np.array(positions)
+        if read == "pairs":
+            assert np.allclose(oracle.pairs(S, S[::-1]), truth[S, S[::-1]])
+        elif read == "diagonal":
+            assert np.allclose(oracle.diagonal(S), truth[S, S])
+        elif read == "principal":
+            assert np.allclose(oracle.principal(S), truth[np.ix_(S, S)])
+        elif read == "columns":
+            assert np.allclose(oracle.columns(S), truth[:, S])
+        else:
+            assert np.allclose(oracle.rows(S), truth[S])
+    calls = [tuple(sorted(c)) if symmetric else c for c in function.calls]
+    assert len(calls) == len(set(calls))
+    assert oracle.evaluations - start == len(function.calls)
+    if diag is not None:
+        assert all(a != b for a, b in calls)
+
+
+def test_the_budget_is_checked_before_the_similarity_is_called():
+    K = random_matrix(N, symmetric=True)
+    oracle, function = counted_oracle(K, symmetric=True, budget=100)
+    spent = len(function.calls)
+    with pytest.raises(fp.BudgetError, match="Raise budget= to") as caught:
+        oracle.columns(np.arange(5))
+    assert len(function.calls) == spent == oracle.evaluations
+    assert caught.value.allowed == 100 - spent
+    oracle.columns(np.array([0, 1]))
+    assert oracle.evaluations == len(function.calls) <= 100
+
+
+def test_an_asymmetric_pair_costs_two_calls_and_its_diagonal_one():
+    K = random_matrix(N, symmetric=False)
+    oracle, function = counted_oracle(K, symmetric=False)
+    oracle.columns(np.array([3]))
+    assert oracle.evaluations == len(function.calls) == 2 * (N - 1) + 1
+
+
+def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
+    K = random_matrix(N, symmetric=True)
+    seen = []
+
+    def fails_late(a, b):
+        if len(seen) == 100:
+            raise RuntimeError("the service is down")
+        seen.append((a, b))
+        return K[a, b]
+
+    similarity = fp.from_function(fails_late, symmetric=True)
+    ledger = Ledger()
+    with pytest.raises(fp.SimilarityError, match="the service is down") as caught:
+        fp.approximate(
+            range(N), similarity, method=fp.Nystrom(8), budget=1.0, store=ledger
+        )
+    assert caught.value.ledger is ledger
+    assert ledger.evaluations == 100
+    mended = Counting(K)
+    mended.__name__ = "fails_late"
+    approx = fp.approximate(
+        range(N),
+        fp.from_function(mended, symmetric=True),
+        method=fp.Nystrom(8),
+        budget=1.0,
+        store=ledger,
+    )
+    paid_before = {tuple(sorted(pair)) for pair in seen}
+    paid_after = {tuple(sorted(pair)) for pair in mended.calls}
+    assert not paid_before & paid_after
+    plain = fp.approximate(
+        range(N),
+        fp.from_function(mended, symmetric=True),
+        method=fp.Nystrom(8),
+        budget=1.0,
+    )
+    assert np.array_equal(approx.left, plain.left)
+    assert approx.evaluations == plain.evaluations - 100
+
+
+def test_an_interrupt_keeps_what_was_paid_for():
+    K = random_matrix(N, symmetric=True)
+    calls = []
+
+    def interrupted(a, b):
+        if len(calls) == 60:
+            raise KeyboardInterrupt
+        calls.append((a, b))
+        return K[a, b]
+
+    ledger = Ledger()
+    with pytest.raises(KeyboardInterrupt):
+        fp.approximate(
+            range(N),
+            fp.from_function(interrupted, symmetric=True),
+            method=fp.Nystrom(5),
+            budget=1.0,
+            store=ledger,
+        )
+    assert ledger.evaluations == 60
+    i, j = np.array(calls[16:]).T  # after the pairs that check the symmetry
+    known, values = ledger.entries.lookup(i, j)
+    assert known.all()
+    assert np.array_equal(values, K[i, j])
+
+
+def test_symmetrized_errors_split_one_pair_at_most():
+    K = random_matrix(N, symmetric=False)
+    calls = []
+
+    def fails(a, b):
+        if len(calls) == 101:
+            raise RuntimeError("gone")
+        calls.append((a, b))
+        return K[a, b]
+
+    ledger = Ledger()
+    with pytest.raises(fp.SimilarityError, match="gone"):
+        fp.approximate(
+            range(N),
+            fp.from_function(fails, symmetric=False),
+            method=fp.Nystrom(5),
+            budget=1.0,
+            store=ledger,
+        )
+    unique = {tuple(sorted(c)) for c in calls}
+    i, j = np.array(sorted(unique)).T
+    assert ledger.entries.lookup(i, j)[0].sum() >= len(unique) - 1
+
+
+def test_a_shared_ledger_is_free_the_second_time_and_gives_the_same_result():
+    K = random_matrix(80, symmetric=True)
+    ledger = Ledger()
+    first = fp.approximate(None, K, method="sms", budget=0.4, store=ledger)
+    again = fp.approximate(None, K, method="sms", budget=0.4, store=ledger)
+    alone = fp.approximate(None, K, method="sms", budget=0.4)
+    assert again.evaluations == 0
+    assert first.evaluations == alone.evaluations == ledger.evaluations
+    for other in (again, alone):
+        assert np.array_equal(first.dense(), other.dense())
+        assert first.certificate == other.certificate
+
+
+def test_a_ledger_refuses_another_matrix():
+    ledger = Ledger()
+    fp.approximate(None, random_matrix(40, symmetric=True), budget=0.4, store=ledger)
+    with pytest.raises(fp.InputError, match="Use another ledger"):
+        fp.approximate(
+            None, random_matrix(41, symmetric=True), budget=0.4, store=ledger
+        )
+
+
+def test_values_do_not_depend_on_the_size_of_chunks():
+    K = random_matrix(50, symmetric=False)
+    results = []
+    for chunk in (1, 7, 64, 100_000):
+        similarity = fp.from_function(
+            lambda a, b: K[a, b], symmetric=False, batched=True, chunk=chunk
+        )
+        approx = fp.approximate(np.arange(50), similarity, method="sicur", budget=0.6)
+        results.append((approx.dense(), approx.evaluations))
+    for dense, evaluations in results[1:]:
+        assert np.array_equal(dense, results[0][0])
+        assert evaluations == results[0][1]

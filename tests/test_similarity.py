@@ -1,0 +1,169 @@
+"""Similarities keep their contract and declare themselves truthfully."""
+
+import random
+
+import numpy as np
+import pytest
+from rapidfuzz import fuzz
+from rapidfuzz.distance import Levenshtein
+
+import fewpairs as fp
+from fewpairs.similarity.strings import _SCORERS
+from fewpairs.testing import check_similarity
+from tests.conftest import random_matrix
+
+WORDS = "the red fox jumps over a lazy dog and runs home".split()
+
+
+def texts(n: int, seed: int = 0) -> list[str]:
+    rng = random.Random(seed)
+    out = [" ".join(rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(n - 6)]
+    return [*out, "", " ", "Ünïcode ☃", "a", "A", "x" * 300]
+
+
+@pytest.mark.parametrize("name", sorted(_SCORERS))
+def test_every_string_scorer_keeps_what_it_declares(name):
+    check_similarity(fp.StringSimilarity(name), texts(60))
+
+
+@pytest.mark.parametrize("name", sorted(_SCORERS))
+def test_string_scorers_declared_symmetric_are_so_on_hard_strings(name):
+    """Equal lengths, few letters, long needles: where greedy matching would differ.
+
+    Scored in two blocks, because RapidFuzz mirrors a block of a list with itself.
+    """
+    rng = random.Random(1)
+    hard = ["".join(rng.choices("ab ", k=k)) for k in (9, 9, 9, 70, 70, 66, 200) * 20]
+    scorer = fp.StringSimilarity(name).bind(hard)
+    rows, columns = np.arange(0, 140, 2), np.arange(1, 140, 2)
+    there, back = scorer.block(rows, columns), scorer.block(columns, rows)
+    assert fp.StringSimilarity(name).symmetric
+    assert np.array_equal(there, back.T)
+
+
+def test_string_values_are_those_of_rapidfuzz():
+    a, b = texts(20)[3], texts(20)[7]
+    at = (np.array([0]), np.array([1]))
+    distance = fp.StringSimilarity("levenshtein").bind([a, b]).pairs(*at)
+    assert distance[0] == Levenshtein.normalized_similarity(a, b)
+    ratio = fp.StringSimilarity("token_set_ratio").bind([a, b]).pairs(*at)
+    assert ratio[0] == pytest.approx(fuzz.token_set_ratio(a, b) / 100)
+
+
+def test_unequal_weights_make_levenshtein_asymmetric_and_it_says_so():
+    assert fp.StringSimilarity("levenshtein", weights=(1, 1, 2)).symmetric
+    skewed = fp.StringSimilarity("levenshtein", weights=(1, 3, 1))
+    assert skewed.symmetric is False
+    scorer = skewed.bind(["abc", "abcdef"])
+    there = scorer.pairs(np.array([0]), np.array([1]))
+    back = scorer.pairs(np.array([1]), np.array([0]))
+    assert there != back
+    check_similarity(skewed, texts(30))
+
+
+def test_the_processor_is_applied_once_an_item():
+    calls = []
+
+    def lower(text):
+        calls.append(text)
+        return text.lower()
+
+    scorer = fp.StringSimilarity("ratio", processor=lower).bind(["ABC", "abc", "x"])
+    everything = np.arange(3)
+    assert scorer.block(everything, everything)[0, 1] == 1.0
+    assert scorer.pairs(np.array([0]), np.array([1]))[0] == 1.0
+    assert calls == ["ABC", "abc", "x"]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64])
+def test_cosine_keeps_its_contract_in_every_precision(dtype):
+    X = (np.random.default_rng(0).standard_normal((40, 7)) * 10).astype(dtype)
+    check_similarity(fp.Cosine(X), list(range(40)))
+    check_similarity(fp.Cosine(), X)
+
+
+def test_cosine_does_not_overflow_or_underflow():
+    X = np.array([[1e300, 1e300], [1e-300, 0.0], [0.0, 5.0]])
+    scorer = fp.Cosine(X).bind(range(3))
+    everything = np.arange(3)
+    half = np.sqrt(0.5)
+    expected = [[1, half, half], [half, 1, 0], [half, 0, 1]]
+    assert np.allclose(scorer.block(everything, everything), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int32, bool])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_matrices_of_every_type_keep_the_contract(dtype, symmetric):
+    K = (random_matrix(30, symmetric=symmetric) * 3).astype(dtype)
+    check_similarity(fp.from_matrix(K), range(30))
+
+
+def test_a_product_that_is_symmetric_up_to_rounding_counts_as_symmetric():
+    X = np.random.default_rng(0).standard_normal((300, 50)).astype(np.float32)
+    K = X @ X.T
+    K[3, 5] = np.nextafter(K[3, 5], np.float32(np.inf))
+    assert fp.from_matrix(K).symmetric
+    K[10:40, 50:80] += 1.0
+    assert not fp.from_matrix(K).symmetric
+
+
+def test_memory_mapped_matrices_are_read_in_place(tmp_path):
+    K = random_matrix(40, symmetric=True)
+    np.save(tmp_path / "K.npy", K)
+    mapped = np.load(tmp_path / "K.npy", mmap_mode="r")
+    approx = fp.approximate(None, mapped, method=fp.Nystrom(10), budget=1.0)
+    plain = fp.approximate(None, K, method=fp.Nystrom(10), budget=1.0)
+    assert np.array_equal(approx.dense(), plain.dense())
+
+
+def test_scalar_and_batched_functions_give_the_same():
+    K = random_matrix(30, symmetric=False)
+    scalar = fp.from_function(lambda a, b: K[a, b], symmetric=False)
+    batched = fp.from_function(lambda a, b: K[a, b], symmetric=False, batched=True)
+    check_similarity(scalar, range(30))
+    check_similarity(batched, range(30))
+    one = fp.approximate(range(30), scalar, budget=0.8)
+    two = fp.approximate(range(30), batched, budget=0.8)
+    assert np.array_equal(one.dense(), two.dense())
+
+
+@pytest.mark.parametrize(
+    "value", [True, 3, np.float32(0.5), np.int8(2), np.array(0.25), np.bool_(True)]
+)
+def test_functions_may_return_any_real_number(value):
+    scorer = fp.from_function(lambda a, b: value).bind([1, 2])
+    assert scorer.pairs(np.array([0]), np.array([1]))[0] == float(value)
+
+
+def test_an_undeclared_symmetry_is_found_out():
+    S, A = random_matrix(40, symmetric=True), random_matrix(40, symmetric=False)
+    symmetric = fp.approximate(range(40), lambda a, b: S[a, b], budget=0.8)
+    asymmetric = fp.approximate(range(40), lambda a, b: A[a, b], budget=0.8)
+    assert "averaged" not in str(symmetric)
+    assert "averaged over both orders" in str(asymmetric)
+    i, j = np.divmod(np.arange(1600), 40)
+    known, values = asymmetric.known.lookup(i, j)
+    truth = (A + A.T) / 2
+    assert np.allclose(values[known], truth[i[known], j[known]])
+
+
+def test_check_similarity_catches_lies():
+    K = random_matrix(20, symmetric=False)
+
+    class Lies(fp.Similarity):
+        symmetric = True
+
+        def bind(self, items):
+            return fp.from_matrix(K).bind(items)
+
+    with pytest.raises(AssertionError, match="declared symmetric"):
+        check_similarity(Lies(), range(20))
+    psd = fp.from_matrix(-np.eye(20), psd=True)
+    with pytest.raises(AssertionError, match="declared psd"):
+        check_similarity(psd, range(20))
+    diagonal = fp.from_matrix(np.eye(20), diagonal=2.0)
+    with pytest.raises(AssertionError, match="diagonal is off"):
+        check_similarity(diagonal, range(20))
+    bounds = fp.from_matrix(np.eye(20), bounds=(0.5, 1.0))
+    with pytest.raises(AssertionError, match="below the bound"):
+        check_similarity(bounds, range(20))

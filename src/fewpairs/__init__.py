@@ -1,6 +1,6 @@
 """fewpairs: the whole similarity matrix from a few of its pairs."""
 
-from fewpairs.approximate import approximate
+from fewpairs.approximating import approximate
 from fewpairs.approximation import Approximation
 from fewpairs.certificate import Certificate
 from fewpairs.errors import (

@@ -124,9 +124,9 @@ class Approximation:
         """
         r = np.atleast_1d(self._positions(rows))
         c = np.atleast_1d(self._positions(columns))
-        out = self.left[r] @ self.right[c].T
+        out = self.factors.block(r, c)
         self.known.overlay(out, r, c)
-        return np.asarray(out)
+        return out
 
     def row(self, i: int) -> NDArray[Any]:
         """Return the similarities of item i to all items."""
@@ -135,7 +135,7 @@ class Approximation:
     def dense(self, *, force: bool = False) -> NDArray[Any]:
         """Return the whole matrix, if it takes less than 1 GiB or ``force``."""
         n = self.known.n
-        size = n * n * np.result_type(self.left, self.right).itemsize
+        size = n * n * self.left.dtype.itemsize
         if size > _DENSE_LIMIT and not force:
             msg = (
                 f"Approximation.dense: the {n:,} × {n:,} matrix takes "
@@ -161,7 +161,7 @@ class Approximation:
         rows = columns if self.known.symmetric else self.known.rows
         rest = X.astype(np.result_type(X, self.left), copy=True)
         rest[self.known.line_indices("columns")] = 0
-        out = np.asarray(self.left @ (self.right.T @ rest))
+        out = self.factors.times(rest)
         out += self._corrections @ rest
         for lines in columns:
             out += lines.values.T @ X[lines.indices]

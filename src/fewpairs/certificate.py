@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ __all__ = ["Certificate", "certify", "exact_certificate", "pairs_for"]
 _SHARE = 0.1
 _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
+_DRAWS = 1_000
 _BLOCK = 1 << 22  # entries compared at once
 
 
@@ -86,8 +88,14 @@ def certify(
     before = oracle.read.moments()
     i, j = oracle.read.sample_unknown(size, rng)
     truth = oracle.pairs(i, j)
-    errors = truth - factors.predict(i, j)
-    return _estimate(truth, errors, before, oracle.read.pairs)
+    # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
+    swap = rng.random(len(i)) < 0.5
+    guess = factors.predict(np.where(swap, j, i), np.where(swap, i, j))
+    unseen = 0.0
+    if len(truth):
+        unseen = _unseen_values(truth, oracle.read, before)
+        unseen += _unseen_predictions(guess, truth.mean(), factors, oracle.read, rng)
+    return _estimate(truth, truth - guess, before, oracle.read.pairs, unseen)
 
 
 def _estimate(
@@ -95,6 +103,7 @@ def _estimate(
     errors: NDArray[np.float64],
     read: Moments,
     everything: int,
+    unseen: float,
 ) -> Certificate:
     """Add up what is known of read pairs and what held-out ones say of the rest."""
     m = len(truth)
@@ -112,12 +121,61 @@ def _estimate(
     spread = norm - everything * mean**2
     r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
     relative = math.sqrt(off / norm) if norm > 0 else 0.0
-    interval = (
-        _interval(squared, truth**2, unread, norm, relative)
-        if off > 0
-        else (0.0, relative)
+    low, high = 0.0, relative
+    if off > 0:
+        low, high = _interval(squared, truth**2, unread, norm, relative)
+    if norm > 0:
+        high = math.sqrt(high**2 + unseen / norm)
+    return Certificate(relative, (low, high), r2, m, (unread - m) / everything)
+
+
+# Errors may sit in so few pairs that a sample holds none of them, and then says
+# nothing of them: near-duplicates (values that no low rank holds), and predictions
+# of a method that explodes. Both can be seen without paying: landmarks have been
+# compared with all items, and predictions are free. What lies farther from the mean
+# than anything in the sample is added to the upper end of the interval.
+
+
+def _unseen_values(truth: NDArray[np.float64], read: Entries, before: Moments) -> float:
+    """Return the squares that true values beyond all held-out ones may add."""
+    values = read.line_values()
+    if not len(values):
+        return 0.0
+    mean = truth.mean()
+    distance = np.abs(values - mean)
+    beyond = distance[distance > np.abs(truth - mean).max()].astype(np.float64)
+    return (read.pairs - before.number) * float(beyond @ beyond) / len(values)
+
+
+def _unseen_predictions(
+    guess: NDArray[Any],
+    mean: float,
+    factors: Factors,
+    read: Entries,
+    rng: np.random.Generator,
+) -> float:
+    """Return the squares that predictions beyond all held-out ones may add.
+
+    Σ (p − mean)² over such pairs, by importance sampling: a pair (i, j) is drawn with
+    probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its share of Σ p².
+    """
+    other = factors.left if factors.other is None else factors.other
+    sides = (factors.left,) if other is factors.left else (factors.left, other)
+    norms = [np.einsum("nr,nr->n", side, side).astype(np.float64) for side in sides]
+    rows = (norms[0], norms[-1])
+    sums = [np.cumsum(weights) for weights in rows]
+    if min(total[-1] for total in sums) <= 0:
+        return 0.0
+    i, j = (
+        np.minimum(np.searchsorted(total, total[-1] * rng.random(_DRAWS)), read.n - 1)
+        for total in sums
     )
-    return Certificate(relative, interval, r2, m, (unread - m) / everything)
+    p = factors.predict(i, j).astype(np.float64)
+    unread = ~read.lookup(i, j)[0] & (i != j)
+    beyond = unread & (np.abs(p - mean) > np.abs(guess - mean).max())
+    chance = rows[0][i] / sums[0][-1] * rows[1][j] / sums[1][-1]
+    total = float(np.sum((p[beyond] - mean) ** 2 / chance[beyond])) / _DRAWS
+    return total / 2 if read.symmetric else total
 
 
 def _interval(
@@ -176,7 +234,7 @@ def exact_certificate(known: Entries, factors: Factors) -> Certificate:
         rows = everything[start : start + step]
         truth = np.empty((len(rows), known.n))
         known.overlay(truth, rows, everything)
-        errors = truth - factors.left[rows] @ factors.right.T
+        errors = truth - factors.block(rows, everything)
         errors[np.arange(len(rows)), rows] = 0.0  # the diagonal is no pair
         off += float(np.sum(errors**2))
     if known.symmetric:

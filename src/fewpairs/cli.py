@@ -17,7 +17,7 @@ app = typer.Typer(
 )
 
 
-def _show_version(*, wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"fewpairs {__version__}")
         raise typer.Exit
@@ -28,10 +28,15 @@ def _root(
     *,
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version and end.", is_eager=True),
+        typer.Option(
+            "--version",
+            help="Show the version and end.",
+            callback=_show_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
-    _show_version(wanted=version)
+    """Approximate the whole similarity matrix from a few of its pairs."""
 
 
 @app.command("demo")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from fewpairs.approximate import approximate
+from fewpairs.approximating import approximate
 from fewpairs.approximation import Approximation
 from fewpairs.datasets import Texts, stdlib_docstrings
 from fewpairs.evaluation import exact_matrix, quality

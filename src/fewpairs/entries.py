@@ -21,6 +21,8 @@ class Lines:
     indices: Indices
     values: NDArray[Any]
     position: NDArray[np.int32] = field(repr=False)
+    sums: NDArray[np.float64] = field(repr=False)
+    squares: NDArray[np.float64] = field(repr=False)
 
     @classmethod
     def of(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
@@ -28,7 +30,10 @@ class Lines:
         position = np.full(values.shape[1], -1, dtype=np.int32)
         position[indices] = np.arange(len(indices), dtype=np.int32)
         values.flags.writeable = False
-        return cls(indices, values, position)
+        # Summed now, while the values are at hand: later they may be on disk.
+        sums = values.sum(axis=1).astype(np.float64)
+        squares = np.array([line @ line for line in values], dtype=np.float64)
+        return cls(indices, values, position, sums, squares)
 
 
 class Moments(NamedTuple):
@@ -201,17 +206,57 @@ class Entries:
         return self._moments
 
     def _count_moments(self) -> Moments:
-        i, j, values = self.uncovered()
-        values = values[i != j]
-        count, total = float(len(values)), float(values.sum())
-        squares = float(values @ values)
-        for part, weight in self._line_parts():
-            count += weight * part.size
-            total += weight * float(part.sum(dtype=np.float64))
-            # Row by row in the stored precision, then in float64.
-            rowwise = np.einsum("pt,pt->p", part, part)
-            squares += weight * float(rowwise.sum(dtype=np.float64))
-        return Moments(round(count), total, squares)
+        i, j, scattered = self.uncovered()
+        parts = [(scattered[i != j], 1.0), *self._shared_by_lines()]
+        number = sum(weight * part.size for part, weight in parts)
+        total = sum(weight * float(part.sum()) for part, weight in parts)
+        squares = sum(weight * float(part @ part) for part, weight in parts)
+        for lines in [*self.columns, *self.rows]:
+            number += lines.values.size
+            total += float(lines.sums.sum())
+            squares += float(lines.squares.sum())
+        return Moments(round(number), total, squares)
+
+    def _shared_by_lines(self) -> list[tuple[NDArray[np.float64], float]]:
+        """Return what a sum over all lines has too much, with weights that undo it.
+
+        The diagonal is no pair, and an entry where two lines cross is met twice.
+        """
+        parts: list[tuple[NDArray[np.float64], float]] = []
+        for lines in [*self.columns, *self.rows]:
+            own = lines.values[np.arange(len(lines.indices)), lines.indices]
+            parts.append((own.astype(np.float64), -1.0))
+        across = self.columns if self.symmetric else self.rows
+        # Symmetric lines cross twice, at (p, q) and at (q, p), hence a half.
+        weight = -0.5 if self.symmetric else -1.0
+        for lines in self.columns:
+            for other in across:
+                crossing = lines.values[:, other.indices].astype(np.float64)
+                off = lines.indices[:, None] != other.indices[None, :]
+                parts.append((crossing[off], weight))
+        return parts
+
+    def line_values(self, most: int = 1 << 18) -> NDArray[Any]:
+        """Return about ``most`` off-diagonal values of known lines, evenly spread.
+
+        A window of each line, every line's farther along than the one before.
+        """
+        lines = [
+            (index, values)
+            for block in [*self.columns, *self.rows]
+            for index, values in zip(block.indices, block.values, strict=True)
+        ]
+        if not lines:
+            return np.empty(0)
+        width = min(self.n, max(1, most // len(lines)))
+        parts = []
+        for t, (index, values) in enumerate(lines):
+            start = t * self.n // len(lines) % (self.n - width + 1)
+            window = values[start : start + width]
+            if start <= index < start + width:
+                window = np.delete(window, index - start)
+            parts.append(window)
+        return np.concatenate(parts)
 
     def sample_unknown(
         self, size: int, rng: np.random.Generator
@@ -251,28 +296,6 @@ class Entries:
             fresh = j[~self.lookup(np.full(len(j), row), j)[0]]
             found.append(row * self.n + fresh)
         return self._ends(rng.permutation(np.concatenate(found))[:size])
-
-    def _line_parts(self) -> list[tuple[NDArray[Any], float]]:
-        """Off-diagonal entries of all known lines as arrays with weights.
-
-        Σ over the union of lines = Σ over each line − what two lines share.
-        """
-        parts: list[tuple[NDArray[Any], float]] = []
-        for lines in [*self.columns, *self.rows]:
-            own = lines.values[np.arange(len(lines.indices)), lines.indices]
-            parts += [(lines.values, 1.0), (own[:, None], -1.0)]
-        crossing = self.columns if self.symmetric else self.rows
-        # A pair of two symmetric lines is met twice from each side, hence a half.
-        weight = -0.5 if self.symmetric else -1.0
-        for lines in self.columns:
-            for other in crossing:
-                shared = lines.values[:, other.indices]
-                line, across = np.nonzero(
-                    lines.indices[:, None] == other.indices[None, :]
-                )
-                parts.append((shared, weight))
-                parts.append((shared[line, across][:, None], -weight))
-        return parts
 
     def _lines(self, axis: Axis) -> list[Lines]:
         return self.columns if self.symmetric or axis == "columns" else self.rows

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewpairs.approximate import as_similarity, bind
+from fewpairs.approximating import as_similarity, bind
 from fewpairs.approximation import Approximation
 from fewpairs.errors import InputError
 from fewpairs.oracle import Oracle

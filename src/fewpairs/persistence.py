@@ -101,10 +101,9 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
     put("landmarks", factors.landmarks)
     if factors.signature is not None:
         put("signature", factors.signature)
-    own_right = factors.right is not factors.left
     own_features = factors.features is not factors.left
-    if own_right:
-        put("right", factors.right)
+    if factors.other is not None:
+        put("right", factors.other)
     if own_features:
         put("features", factors.features)
     keys, values = known.scattered()
@@ -124,7 +123,7 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "method": factors.words,
         "exact": factors.exact,
         "has": {
-            "right": own_right,
+            "right": factors.other is not None,
             "features": own_features,
             "signature": factors.signature is not None,
         },
@@ -139,15 +138,18 @@ def _read(index: dict[str, Any], get: Callable[[str], NDArray[Any]]) -> Approxim
     left = get("left")
     factors = Factors(
         left=left,
-        right=get("right") if has["right"] else left,
         landmarks=get("landmarks"),
-        features=get("features") if has["features"] else left,
-        signature=get("signature") if has["signature"] else None,
         words=index["method"],
+        signature=get("signature") if has["signature"] else None,
+        other=get("right") if has["right"] else None,
+        features=get("features") if has["features"] else left,
         exact=index["exact"],
     )
-    if left.shape[:1] != (n,) or factors.right.shape != left.shape:
-        msg = f"factors of shape {left.shape} and {factors.right.shape} for n = {n}"
+    rank = len(factors.signature) if factors.signature is not None else left.shape[1]
+    if left.shape != (n, rank) or (
+        factors.other is not None and factors.other.shape != left.shape
+    ):
+        msg = f"factors of shape {left.shape} for n = {n} and rank {rank}"
         raise ValueError(msg)
     known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
     keys, values = get("scattered-keys"), get("scattered-values")

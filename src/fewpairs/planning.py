@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fewpairs.approximate import as_similarity, bind, foresee
+from fewpairs.approximating import as_similarity, bind, foresee
 from fewpairs.ledger import Ledger
 from fewpairs.methods import Method, as_method
 from fewpairs.oracle import Oracle

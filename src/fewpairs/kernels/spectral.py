@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 # a matrix of this size, or fewer eigenpairs than this share of it.
 _LANCZOS_FROM = 1_500
 _LANCZOS_SHARE = 0.02
-_GRAM_ROWS = 8_192
+_GRAM_ROWS = 2_048
 
 
 def symmetric_eigen(W: NDArray[Any]) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,47 +17,92 @@ from fewpairs.tariff import Tariff
 
 __all__ = ["Factors", "LandmarkMethod", "Method"]
 
-_GATHER = 1 << 22  # numbers gathered at once when single pairs are predicted
+_GATHER = 1 << 19  # numbers gathered at once when single pairs are predicted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Factors:
     """What a method returns: K ≈ left @ right.T, and how it came about.
 
     Attributes
     ----------
-    left, right
-        (n, r) arrays.
+    left
+        (n, r) array.
     landmarks
         Items whose full row or column was read.
-    features
-        (n, r) features of the items for classifiers, clustering and plots.
-    signature
-        ±1 for each feature when K ≈ (features · signature) @ features.T, else
-        ``None``.
     words
         What was done and why, for the receipt.
+    signature
+        ±1 for each column of ``left`` where right = left · signature; such factors
+        are kept once.
+    other
+        ``right`` where it is an array of its own.
+    features
+        (n, k) features of the items for classifiers, clustering and plots; ``left``
+        if not given.
     exact
         Whether answers take the known entries instead of the factors. Only the
         best-rank yardstick, which has read everything, says no.
     """
 
     left: NDArray[Any]
-    right: NDArray[Any]
     landmarks: Indices
-    features: NDArray[Any]
-    signature: NDArray[Any] | None
     words: str
+    signature: NDArray[Any] | None = None
+    other: NDArray[Any] | None = None
+    features: NDArray[Any] = None  # type: ignore[assignment]
     exact: bool = True
+
+    def __post_init__(self) -> None:
+        if (self.other is None) == (self.signature is None):
+            msg = "Factors: give either a signature or the other factor."
+            raise InputError(msg)
+        if self.features is None:
+            object.__setattr__(self, "features", self.left)
+
+    @cached_property
+    def right(self) -> NDArray[Any]:
+        """(n, r) array; made when it is asked for, where signs alone set it apart."""
+        if self.other is not None:
+            return self.other
+        return self.left if self._semidefinite else self.left * self._signs
 
     def predict(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return (left @ right.T)[i[t], j[t]] for every t."""
-        out = np.empty(len(i), dtype=np.result_type(self.left, self.right))
+        out = np.empty(len(i), dtype=self.left.dtype)
         step = max(1, _GATHER // max(1, self.left.shape[1]))
         for start in range(0, len(i), step):
             part = slice(start, start + step)
-            out[part] = np.einsum("tr,tr->t", self.left[i[part]], self.right[j[part]])
+            left, right = self._sides(i[part], j[part])
+            out[part] = np.einsum("tr,tr->t", left, right)
         return out
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
+        """Return (left @ right.T)[rows][:, columns]."""
+        left, right = self._sides(rows, columns)
+        return np.asarray(left @ right.T)
+
+    def times(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return left @ (right.T @ x)."""
+        if self.other is not None:
+            return np.asarray(self.left @ (self.other.T @ x))
+        return np.asarray(self.left @ ((self.left.T @ x).T * self._signs).T)
+
+    @property
+    def _semidefinite(self) -> bool:
+        return bool((np.asarray(self.signature) > 0).all())
+
+    @property
+    def _signs(self) -> NDArray[Any]:
+        return np.asarray(self.signature).astype(self.left.dtype)
+
+    def _sides(self, i: Indices, j: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
+        if self.other is not None:
+            return self.left[i], self.other[j]
+        left = self.left[i]  # a copy: positions are arrays
+        if not self._semidefinite:
+            left *= self._signs
+        return left, self.left[j]
 
 
 class Method(ABC):
@@ -217,8 +263,7 @@ def _too_dear(
 ) -> BudgetError:
     shown = repr(method) if getattr(method, "landmarks", 0) else type(method).__name__
     msg = (
-        f"{shown:.120} needs {needed:,} evaluations for {tariff.n:,} items "
-        f"({tariff.share(needed):.3%} of the pairs), and the budget leaves "
-        f"{allowance:,} to it. Raise budget=, or lower landmarks=."
+        f"{shown:.120} needs {needed:,} evaluations for {tariff.n:,} items, and the "
+        f"budget leaves {allowance:,} to it."
     )
     return BudgetError(msg, needed=needed, allowed=allowance)

@@ -31,12 +31,10 @@ def join(
     root = np.sqrt(sigma)
     left = apply_core(C, P * root)
     right = apply_core(R.T, Q * root)
-    features = left
-    if average:
-        half = left.dtype.type(np.sqrt(0.5))
-        both = np.hstack([left, right]) * half
-        left, right = both, np.roll(both, len(sigma), axis=1)
-        words += ", averaged with its transpose"
-    return Factors(
-        left, right, landmarks, features=features, signature=None, words=words
-    )
+    if not average:
+        return Factors(left, landmarks, words, other=right)
+    half = left.dtype.type(np.sqrt(0.5))
+    both = np.hstack([left, right]) * half
+    other = np.roll(both, len(sigma), axis=1)
+    words += ", averaged with its transpose"
+    return Factors(both, landmarks, words, other=other, features=left)

@@ -59,11 +59,4 @@ class Nystrom(LandmarkMethod):
         if negative:
             words += f"; the core is indefinite: {negative} of {len(signs)} eigenvalues"
             words += " are negative"
-        return Factors(
-            left=Z,
-            right=Z * signs.astype(Z.dtype) if negative else Z,
-            landmarks=S,
-            features=Z,
-            signature=signs,
-            words=words,
-        )
+        return Factors(Z, S, words, signature=signs)

@@ -64,21 +64,14 @@ class Optimal(Method):
         everything = np.arange(oracle.n)
         K = oracle.columns(everything)
         rank = min(self.rank, oracle.n)
+        words = f"best rank {rank:,} (has read all of the matrix)"
         if oracle.symmetric:
             values, vectors = largest_eigen(K, rank)
+            left = (vectors * np.sqrt(np.abs(values))).astype(K.dtype)
             signs = np.where(values < 0, -1.0, 1.0)
-            left = vectors * np.sqrt(np.abs(values))
-            right, signature = left * signs, signs
-        else:
-            U, s, Vt = np.linalg.svd(K.astype(np.float64))
-            root = np.sqrt(s[:rank])
-            left, right, signature = U[:, :rank] * root, Vt[:rank].T * root, None
-        return Factors(
-            left.astype(K.dtype),
-            right.astype(K.dtype),
-            everything,
-            features=left.astype(K.dtype),
-            signature=signature,
-            words=f"best rank {rank:,} (has read all of the matrix)",
-            exact=False,
-        )
+            return Factors(left, everything, words, signature=signs, exact=False)
+        U, s, Vt = np.linalg.svd(K.astype(np.float64))
+        root = np.sqrt(s[:rank])
+        left = (U[:, :rank] * root).astype(K.dtype)
+        other = (Vt[:rank].T * root).astype(K.dtype)
+        return Factors(left, everything, words, other=other, exact=False)

@@ -18,7 +18,7 @@ __all__ = ["Regularized"]
 _FOLDS = 5
 _ROWS = 1_000
 # Damping from none to strong, as shares of the core's largest eigenvalue.
-_GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 25)])
+_GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 49)])
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,11 @@ class Regularized(LandmarkMethod):
         """Read the landmarks' columns, choose μ, and damp the core."""
         S = self.draw(oracle.n, rng)
         C = oracle.columns(S)
-        values, vectors = symmetric_eigen(C[S])
-        mu = _chosen_mu(C, S, rng) if self.mu is None else self.mu
+        W = C[S].astype(np.float64)
+        values, vectors = symmetric_eigen(W)
+        mu = self.mu
+        if mu is None:
+            mu = _chosen_share(C, S, W, rng) * float(np.abs(values).max())
         weights = damped_inverse(values, mu)
         keep = weights != 0
         root = np.sqrt(np.abs(weights[keep]))
@@ -74,17 +77,11 @@ class Regularized(LandmarkMethod):
         how = "given" if self.mu is not None else "by leaving out landmarks"
         share = float((values < 0).mean())
         kind = "semidefinite" if share == 0 else f"indefinite ({share:.0%} negative)"
-        return Factors(
-            left=Z,
-            right=Z * signs.astype(Z.dtype),
-            landmarks=S,
-            features=Z,
-            signature=signs,
-            words=(
-                f"regularized Nyström with {len(S):,} landmarks; core {kind}, "
-                f"damping μ = {mu:.3g} {how}"
-            ),
+        words = (
+            f"regularized Nyström with {len(S):,} landmarks; core {kind}, "
+            f"damping μ = {mu:.3g} {how}"
         )
+        return Factors(Z, S, words, signature=signs)
 
 
 def damped_inverse(values: NDArray[Any], mu: float) -> NDArray[np.float64]:
@@ -96,29 +93,42 @@ def damped_inverse(values: NDArray[Any], mu: float) -> NDArray[np.float64]:
     return out
 
 
-def _chosen_mu(C: NDArray[Any], S: Indices, rng: np.random.Generator) -> float:
-    """Return the μ that best predicts the columns of left-out landmarks.
+def _chosen_share(
+    C: NDArray[Any], S: Indices, W: NDArray[Any], rng: np.random.Generator
+) -> float:
+    """Return the μ, as a share of |λ|max, that best predicts left-out landmarks.
 
     The price of a left-out landmark's column has been paid; predicting it from the
     other landmarks is the situation of every item that is not a landmark.
     """
-    scale = float(np.abs(C[S]).sum(axis=1).max(initial=0.0))  # bounds |λ|
-    if len(S) < 3 or scale == 0:
-        return 1e-3 * scale
+    if len(S) < 3:
+        return 1e-3
     others = np.setdiff1d(np.arange(len(C)), S)
     rows = rng.permutation(others if len(others) else np.arange(len(C)))[:_ROWS]
     X = C[rows].astype(np.float64)
-    W = C[S].astype(np.float64)
     errors = np.zeros(len(_GRID))
     for fold in np.array_split(rng.permutation(len(S)), min(_FOLDS, len(S))):
         kept = np.setdiff1d(np.arange(len(S)), fold)
-        values, vectors = symmetric_eigen(W[np.ix_(kept, kept)])
-        left = X[:, kept] @ vectors
-        right = W[np.ix_(fold, kept)] @ vectors
-        truth = X[:, fold]
-        largest = np.abs(values).max(initial=0.0)
-        for t, share in enumerate(_GRID):
-            weights = damped_inverse(values, share * largest)
-            errors[t] += np.sum((truth - (left * weights) @ right.T) ** 2)
-    largest = float(np.abs(symmetric_eigen(W)[0]).max(initial=0.0))
-    return float(_GRID[np.argmin(errors)] * largest)
+        values, V = symmetric_eigen(W[np.ix_(kept, kept)])
+        errors += _fold_errors(
+            X[:, kept] @ V, values, W[np.ix_(fold, kept)] @ V, X[:, fold]
+        )
+    # Errors closer than rounding are equal: take the least damping among them.
+    best = errors <= errors.min() + 1e-12 * float(np.sum(X**2))
+    return float(_GRID[np.argmax(best)])
+
+
+def _fold_errors(
+    left: NDArray[Any], values: NDArray[Any], right: NDArray[Any], truth: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return ‖truth − left diag(w) rightᵀ‖² for the weights w of every μ of the grid.
+
+    ‖T − L diag(w) Rᵀ‖² = ‖T‖² − 2·w·diag(LᵀTR) + wᵀ(LᵀL ∘ RᵀR)w: after three
+    products, each μ costs a quadratic form.
+    """
+    linear = np.einsum("tk,tk->k", left, truth @ right)
+    quadratic = (left.T @ left) * (right.T @ right)
+    largest = np.abs(values).max(initial=0.0)
+    weights = np.array([damped_inverse(values, share * largest) for share in _GRID])
+    squares = np.einsum("gk,gk->g", weights @ quadratic, weights)
+    return np.asarray(np.sum(truth**2) - 2 * weights @ linear + squares)

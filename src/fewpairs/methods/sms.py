@@ -48,8 +48,9 @@ class SMSNystrom(LandmarkMethod):
         ``"both"`` shifts C and W, as the paper's Algorithm 1; ``"core"`` shifts W
         alone. ``None``: as the variant has it.
     unshift
-        Take e off the landmarks' diagonal entries again: C̄W̄⁻¹C̄ᵀ reproduces K + eI
-        there. Doubles the rank of the factors.
+        Take e off the landmarks' diagonal entries of the low-rank part again:
+        C̄W̄⁻¹C̄ᵀ reproduces K + eI there. Doubles the rank of the factors. Answers
+        are exact at those entries with or without it.
     variant
         ``"paper"`` follows the text, ``"code"`` the authors' published program: the
         core alone is shifted, s₂ ≤ n − 1, norms are Frobenius norms, and eigenvalues
@@ -128,16 +129,16 @@ class SMSNystrom(LandmarkMethod):
             # C̄M = CM + e·M differ. [Departure 1: Algorithm 1 writes the ones at
             # i = j, which is right only if the landmarks are the first items.]
             Z[S] += (e * M).astype(Z.dtype)
-        right = Z if (signs > 0).all() else Z * signs.astype(Z.dtype)
-        left = Z
-        if self.unshift and e > 0:
-            left, right = _unshifted(left, right, S, e)
         words = (
             f"SMS-Nyström ({self.variant}) with {len(S):,} landmarks, "
             f"{'rescaled, ' if self.rescale else ''}shift {e:.4g} of "
             f"{'columns and core' if self.shifts == 'both' else 'the core'}"
         )
-        return Factors(left, right, S, features=Z, signature=signs, words=words)
+        if self.unshift and e > 0:
+            left = np.hstack([Z, _own_columns(Z, S, np.sqrt(e))])
+            signature = np.concatenate([signs, np.full(len(S), -1.0)])
+            return Factors(left, S, words + ", taken off again", signature)
+        return Factors(Z, S, words, signature=signs)
 
     def _block(self, S: Indices, n: int, rng: np.random.Generator) -> Indices:
         """Return S₂: the landmarks and others drawn uniformly."""
@@ -157,10 +158,8 @@ class SMSNystrom(LandmarkMethod):
         return float(np.linalg.norm(W, order)) / below if below > 0 else 1.0
 
 
-def _unshifted(
-    left: NDArray[Any], right: NDArray[Any], S: Indices, e: float
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Append factors of −e at the landmarks' diagonal entries."""
-    own = np.zeros((len(left), len(S)), dtype=left.dtype)
-    own[S, np.arange(len(S))] = np.sqrt(e)
-    return np.hstack([left, own]), np.hstack([right, -own])
+def _own_columns(Z: NDArray[Any], S: Indices, value: float) -> NDArray[Any]:
+    """Return columns with ``value`` at each landmark's own row: E·Eᵀ is diagonal."""
+    own = np.zeros((len(Z), len(S)), dtype=Z.dtype)
+    own[S, np.arange(len(S))] = value
+    return own

@@ -129,7 +129,7 @@ class _MatrixSimilarity(Similarity):
 
 class _MatrixScorer(Scorer):
     # Reading is all this scorer does: larger chunks keep the overhead small.
-    chunk = 1 << 22
+    chunk = 1 << 20
 
     def __init__(self, matrix: NDArray[Any], *, symmetric: bool) -> None:
         self.n = len(matrix)

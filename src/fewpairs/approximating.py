@@ -95,13 +95,13 @@ def approximate(
     chosen = as_method(method)
     budget = check_budget(budget, call)
     _check_options(call, store=store, prior=prior, executor=executor)
+    shown = _progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
 
     started = time.perf_counter()
     symmetry_rng, fit_rng, certificate_rng = np.random.default_rng(seed).spawn(3)
-    shown = _progress(progress, call)
     shown.start("evaluating", expected.evaluations)
     try:
         oracle = Oracle(
@@ -168,11 +168,26 @@ def settle(
     wanted = pairs_for(left, calls)
     try:
         method = method.resolve(tariff, left - wanted * calls)
-    except BudgetError:  # the fit comes first; it says so itself if it cannot be had
-        method = method.resolve(tariff, left)
+    except BudgetError:  # the fit comes first
+        method = _afforded(method, similarity, tariff, left)
     price = method.price(tariff)
     held_out = min(wanted, (left - price) // calls)
     return Settled(method, held_out, check + price + held_out * calls)
+
+
+def _afforded(
+    method: Method, similarity: Similarity, tariff: Tariff, left: int
+) -> Method:
+    """Resolve a method, or say which budget would do."""
+    try:
+        return method.resolve(tariff, left)
+    except BudgetError as error:
+        total = error.needed + 2 * pairs_to_check(similarity, tariff.n, None)
+        msg = (
+            f"fewpairs.approximate: {error} Raise budget= to {total:,} evaluations "
+            f"({tariff.share(total):.3g} of the pairs) or more, or use fewer landmarks."
+        )
+        raise BudgetError(msg, needed=total, allowed=left) from None
 
 
 def foresee(

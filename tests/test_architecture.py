@@ -1,0 +1,125 @@
+"""Imports point one way, stay light, and every public name is documented."""
+
+import ast
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewpairs as fp
+
+SOURCE = Path(fp.__file__).parent
+
+# Rooms from the bottom up: a module may import from its own room and those before.
+ROOMS = [
+    {"errors"},
+    {"kernels", "kernels.spectral"},
+    {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
+    | {"similarity.strings"},
+    {"progress", "entries", "tariff", "landmarks"},
+    {"ledger"},
+    {"evaluator"},
+    {"oracle"},
+    {"methods"}
+    | {
+        f"methods.{name}"
+        for name in (
+            "base cur nystrom optimal regularized sicur skeleton sms stacur".split()
+        )
+    },
+    {"certificate"},
+    {"receipt"},
+    {"approximation"},
+    {"persistence"},
+    {"approximating"},
+    {"planning", "evaluation", "testing", "datasets"},
+    {"demo"},
+    {"cli", "__init__"},
+]
+
+
+def modules():
+    paths = sorted(SOURCE.rglob("*.py"))
+    names = [".".join(p.relative_to(SOURCE).with_suffix("").parts) for p in paths]
+    return [(n.removesuffix(".__init__"), p) for n, p in zip(names, paths)]
+
+
+def imports(path):
+    """The fewpairs modules that a file imports, anywhere but for type checking."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    # Approximation.save imports persistence, which imports Approximation to load it.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "save":
+            skipped |= set(ast.walk(node))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node not in skipped:
+            module = node.module or ""
+            if module == "fewpairs":
+                yield from (alias.name for alias in node.names)
+            elif module.startswith("fewpairs."):
+                yield module.removeprefix("fewpairs.")
+
+
+def room_of(name):
+    found = [level for level, room in enumerate(ROOMS) if name in room]
+    return found[0] if found else None
+
+
+def test_every_module_has_a_room():
+    assert {name for name, _ in modules()} == set().union(*ROOMS)
+
+
+@pytest.mark.parametrize(("name", "path"), modules(), ids=lambda x: str(x)[-30:])
+def test_imports_point_one_way(name, path):
+    for imported in imports(path):
+        if room_of(imported) is not None:
+            assert room_of(imported) <= room_of(name), f"{name} imports {imported}"
+
+
+def test_only_the_evaluator_calls_a_scorer():
+    callers = set()
+    for name, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = ast.unparse(node.func.value)
+                if node.func.attr in ("pairs", "block") and "scorer" in owner:
+                    callers.add(name)
+    assert callers == {"evaluator", "testing"}
+
+
+def test_importing_fewpairs_imports_no_heavy_library():
+    heavy = "sklearn torch numba dask pandas matplotlib rich typer rapidfuzz zarr"
+    found = f"[m for m in {heavy.split()!r} if m in sys.modules]"
+    code = f"import sys, fewpairs; print({found})"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
+
+
+def test_public_names_are_few_and_each_has_an_example_that_runs():
+    assert len(fp.__all__) < 40
+    finder = doctest.DocTestFinder(recurse=False)
+    for name in fp.__all__:
+        thing = getattr(fp, name)
+        assert inspect.getdoc(thing), f"{name} has no docstring"
+        if not (isinstance(thing, type) and issubclass(thing, Exception)):
+            examples = [t for t in finder.find(thing, name) if t.examples]
+            assert examples, f"{name} has no example"
+
+
+def test_no_module_prints():
+    for name, path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        named = [c.func.id for c in calls if isinstance(c.func, ast.Name)]
+        assert "print" not in named, f"{name} prints"

@@ -1,0 +1,369 @@
+"""Bad input: an error that names the call, what was got and the cure."""
+
+import numpy as np
+import pytest
+
+import fewpairs as fp
+from tests.conftest import Counting, random_matrix
+
+K = random_matrix(40, symmetric=True)
+
+
+def never(a, b):
+    pytest.fail("paid for before the input was checked")
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([], r"fewpairs\.approximate: got no items; it takes at least two"),
+        (["alone"], r"fewpairs\.approximate: got one item"),
+        ("a text", r"items is 'a text', of type str\. Pass a sequence"),
+        ((x for x in "ab"), r"of type generator\. Pass a sequence.*list\(items\)"),
+        ({"a", "b"}, r"of type set\. Pass a sequence"),
+        (None, r"items is None; only a precomputed matrix needs no items"),
+        (7, r"of type int\. Pass a sequence"),
+    ],
+)
+def test_items_that_are_no_items(items, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(items, fp.from_function(never, symmetric=True))
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        (0, "budget is 0; nothing can be read for that"),
+        (-5, "budget is -5; nothing can be read"),
+        (0.0, r"budget is 0\.0; a share lies above 0 and up to 1\.0"),
+        (1.5, r"budget is 1\.5; a share lies above 0"),
+        (float("nan"), "budget is nan; a share lies above 0"),
+        ("5%", "budget is '5%', which is not a number"),
+        (True, "budget is True, which is not a number"),
+    ],
+)
+def test_budgets_that_make_no_sense(budget, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(40), never, budget=budget)
+    with pytest.raises(fp.InputError, match=message.replace("approximate", "plan")):
+        fp.plan(range(40), never, budget=budget)
+
+
+@pytest.mark.parametrize(
+    ("method", "needed"),
+    [
+        ("auto", 40),
+        ("nystrom", 40),
+        ("sms", 41),
+        ("skeleton", 79),
+        ("sicur", 79),
+        ("stacur", 40),
+        ("optimal", 820),
+        (fp.Nystrom(10), 355),
+    ],
+)
+def test_a_budget_below_what_the_method_needs_says_how_much_it_needs(method, needed):
+    similarity = fp.from_function(never, symmetric=False)
+    calls = 2  # an asymmetric pair is evaluated in both orders, the diagonal once
+    with pytest.raises(fp.BudgetError, match=r"needs [\d,]+ evaluations") as caught:
+        fp.approximate(range(40), similarity, method=method, budget=30)
+    diagonal = {"sms": 2, "skeleton": 2, "sicur": 2, "optimal": 40}.get(method, 1)
+    diagonal = 10 if isinstance(method, fp.Nystrom) else diagonal
+    assert caught.value.needed == calls * (needed - diagonal) + diagonal
+    assert caught.value.allowed <= 30
+
+
+@pytest.mark.parametrize("symmetric", [True, False, None])
+def test_a_budget_of_exactly_what_is_needed_is_enough(symmetric):
+    function = Counting(K)
+    similarity = fp.from_function(function, symmetric=symmetric)
+    with pytest.raises(fp.BudgetError) as caught:
+        fp.approximate(range(40), similarity, method=fp.Nystrom(10), budget=30)
+    budget = caught.value.needed
+    approx = fp.approximate(range(40), similarity, method=fp.Nystrom(10), budget=budget)
+    assert approx.evaluations == len(function.calls) <= budget
+    assert approx.bill.for_fit >= 0.9 * (budget - 16)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: fp.Nystrom(41), r"fewpairs\.Nystrom: 41 landmarks of 40 items"),
+        (lambda: fp.SiCUR([0, 1, 40]), r"fewpairs\.SiCUR: landmark 40 of 40 items"),
+        (lambda: fp.Nystrom(0), "landmarks is 0; it takes at least 1"),
+        (lambda: fp.Skeleton(1), "landmarks is 1; it takes at least 2"),
+        (lambda: fp.StaCUR(1, independent=True), "it takes at least 2"),
+        (lambda: fp.Nystrom([1, 1]), "landmarks must be distinct positions"),
+        (lambda: fp.Nystrom([-1, 1]), "landmarks must be distinct positions"),
+        (lambda: fp.Nystrom(2.5), "pass a whole number or a list of positions"),
+        (lambda: fp.Nystrom("ten"), "pass a whole number or a list of positions"),
+        (lambda: fp.Optimal(0), "rank is 0; it must be at least 1"),
+        (lambda: fp.SiCUR(oversampling=0.5), r"oversampling is 0\.5"),
+        (lambda: fp.Regularized(mu=-1.0), r"mu is -1\.0; pass a number from 0 on"),
+        (lambda: fp.SMSNystrom(alpha=-1), "alpha is -1; pass a number from 0 on"),
+        (lambda: fp.SMSNystrom(multiplier=0.5), r"multiplier is 0\.5"),
+        (lambda: fp.SMSNystrom(shift="rows"), "shift is 'rows'; pass 'both'"),
+        (lambda: fp.SMSNystrom(variant="book"), "variant is 'book'; pass 'paper'"),
+        (lambda: fp.SMSNystrom(shift="core", unshift=True), "unshift is True"),
+        (lambda: "magic", r"method is 'magic'\. Pass one of 'auto', 'nystrom'"),
+        (lambda: fp.Nystrom, r"Make an instance: fewpairs\.Nystrom\(\)"),
+        (lambda: 3, "method is 3"),
+    ],
+)
+def test_methods_that_cannot_work(make, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(40), never, method=make(), budget=1.0)
+
+
+def test_neither_landmarks_nor_budget():
+    with pytest.raises(fp.InputError, match="neither landmarks nor a budget is given"):
+        fp.approximate(range(40), never, method="nystrom", budget=None)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "message"),
+    [
+        ("levenshtein", r"compared by fewpairs\.StringSimilarity\('levenshtein'\)"),
+        (fp.Cosine, r"Make an instance: Cosine\(\.\.\.\)"),
+        (None, r"similarity is None\. Pass a fewpairs\.Similarity"),
+        (np.ones((3, 4)), r"got an array of shape \(3, 4\); a similarity matrix is"),
+        (np.ones(3), r"got an array of shape \(3,\)"),
+        (np.full((40, 40), "a"), r"got an array of dtype <U1; similarities are real"),
+        (np.ones((40, 40), dtype=complex), "dtype complex128"),
+        (np.full((40, 40), None), "dtype object"),
+        (np.ones((39, 39)), "the matrix is 39 × 39, and there are 40 items"),
+    ],
+)
+def test_similarities_that_are_none(similarity, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(40), similarity)
+
+
+def test_a_sparse_matrix_is_not_a_matrix_of_zeros():
+    from scipy import sparse
+
+    with pytest.raises(fp.InputError, match="got a sparse matrix"):
+        fp.from_matrix(sparse.eye_array(10))
+
+
+BAD_VALUES = [
+    (float("nan"), "returned nan for items"),
+    (float("inf"), "returned inf for items"),
+    ("0.5", "returned '0.5' of type str; it must return one real number"),
+    (None, "returned None of type NoneType; it must return one real number"),
+    (1j, "returned 1j of type complex"),
+    ([1.0, 2.0], r"returned \[1.0, 2.0\] of type list"),
+    (np.ones(2), "of type ndarray"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), BAD_VALUES, ids=repr)
+def test_a_function_that_returns_no_number_is_named_with_its_pair(value, message):
+    ledger = fp.Ledger()
+    paid = []
+
+    def scorer(a, b):
+        if (a, b) == (7, 3) or (a, b) == (3, 7):
+            return value
+        paid.append((a, b))
+        return K[a, b]
+
+    with pytest.raises(fp.SimilarityError, match=message) as caught:
+        fp.approximate(
+            range(40),
+            fp.from_function(scorer, symmetric=True),
+            method=fp.Nystrom([3, 7, 9]),
+            budget=1.0,
+            store=ledger,
+        )
+    assert sorted(caught.value.pair) == [3, 7]
+    assert str(3) in str(caught.value)
+    assert str(7) in str(caught.value)
+    i, j = np.array(paid).T
+    assert caught.value.ledger.entries.lookup(i, j)[0].mean() > 0.9
+
+
+def test_a_function_that_raises_is_named_with_its_pair_and_its_items():
+    def judge(a, b):
+        if "bad" in (a, b):
+            raise ConnectionError("502")
+        return 0.5
+
+    items = [f"text {t}" for t in range(30)] + ["bad"]
+    with pytest.raises(fp.SimilarityError, match="ConnectionError: 502") as caught:
+        fp.approximate(items, judge, method=fp.Nystrom(3), budget=1.0)
+    assert 30 in caught.value.pair
+    assert "'bad'" in str(caught.value)
+    assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a, b: np.ones(len(a) + 1), r"returned an array of shape \(\d+,\)"),
+        (lambda a, b: 1.0, r"returned an array of shape \(\)"),
+        (lambda a, b: np.array(["x"] * len(a)), "returned values of dtype <U1"),
+        (lambda a, b: np.full(len(a), 1j), "returned values of dtype complex128"),
+        (lambda a, b: np.full(len(a), np.nan), "returned nan for items"),
+        (lambda a, b: 1 / 0, "raised ZeroDivisionError"),
+    ],
+)
+def test_a_batched_function_that_fails_is_named(function, message):
+    similarity = fp.from_function(function, batched=True, symmetric=True)
+    with pytest.raises(fp.SimilarityError, match=message) as caught:
+        fp.approximate(range(40), similarity, budget=0.5)
+    assert isinstance(caught.value.ledger, fp.Ledger)
+
+
+def test_a_scorer_of_the_wrong_shape_is_named():
+    class Wrong(fp.Similarity):
+        proven = True
+
+        def bind(self, items):
+            return WrongScorer(len(items))
+
+    class WrongScorer(fp.Scorer):
+        def __init__(self, n):
+            self.n = n
+
+        def pairs(self, i, j):
+            return np.ones(len(i))
+
+        def block(self, rows, columns):
+            return np.ones((len(columns), len(rows)))
+
+    with pytest.raises(fp.SimilarityError, match=r"of shape \(\d+, \d+\), expected"):
+        fp.approximate(range(40), Wrong(), budget=0.5)
+
+
+def test_a_scorer_that_loses_items_is_named():
+    class Loses(fp.Similarity):
+        def bind(self, items):
+            return fp.from_matrix(K[:39, :39]).bind(range(39))
+
+    with pytest.raises(fp.InputError, match="was bound to 40 items and says it has 39"):
+        fp.approximate(range(40), Loses())
+
+
+def test_a_claim_of_symmetry_that_sampled_pairs_contradict():
+    A = random_matrix(40, symmetric=False)
+    function = Counting(A)
+    with pytest.raises(fp.InputError, match="declared symmetric, but its value for"):
+        similarity = fp.from_function(function, symmetric=True)
+        fp.approximate(range(40), similarity, budget=0.5)
+    assert len(function.calls) <= 16
+    with pytest.raises(fp.InputError, match=r"symmetric=True, but matrix\[\d+, \d+\]"):
+        fp.from_matrix(A, symmetric=True)
+
+
+@pytest.mark.parametrize("method", ["auto", "nystrom", "sms", "regularized"])
+def test_methods_that_need_symmetry_refuse_an_asymmetric_matrix(method):
+    similarity = fp.from_function(never, symmetric=False)
+    with pytest.raises(fp.InputError, match="needs a symmetric matrix, and symmetrize"):
+        fp.approximate(range(40), similarity, method=method, symmetrize=False)
+
+
+def test_a_nan_in_a_precomputed_matrix_is_named_when_it_is_read():
+    holed = K.copy()
+    holed[5, 9] = holed[9, 5] = np.nan
+    with pytest.raises(fp.SimilarityError, match="returned nan for items") as caught:
+        fp.approximate(None, holed, method=fp.Nystrom([5, 2]), budget=1.0)
+    assert sorted(caught.value.pair) == [5, 9]
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        (["a", None, "b"], r"items\[1\] is None, of type NoneType; every item must be"),
+        (["a", 3.0], r"items\[1\] is 3\.0, of type float"),
+        ([b"a", "b"], r"items\[0\] is b'a', of type bytes"),
+    ],
+)
+def test_strings_that_are_none(items, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(items, fp.StringSimilarity("levenshtein"))
+
+
+def test_string_scorers_that_do_not_exist_or_take_no_weights():
+    with pytest.raises(
+        fp.InputError, match=r"unknown scorer 'soundex'\. Choose one of"
+    ):
+        fp.StringSimilarity("soundex")
+    with pytest.raises(fp.InputError, match="only 'levenshtein' takes weights"):
+        fp.StringSimilarity("jaro", weights=(1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"),
+    [
+        (np.ones((39, 2)), "39 embeddings for 40 items"),
+        (np.ones(40), r"needs an \(n, d\) array"),
+        (np.zeros((40, 2)), "row 0 is zero or not finite"),
+        (np.full((40, 2), np.nan), "row 0 is zero or not finite"),
+        ([[1.0], [1.0, 2.0]], r"needs an \(n, d\) array"),
+        ([["a", "b"]] * 40, r"needs an \(n, d\) array"),
+    ],
+)
+def test_vectors_without_a_direction(vectors, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(40), fp.Cosine(vectors))
+
+
+def test_embeddings_for_landmarks_that_do_not_fit():
+    with pytest.raises(fp.InputError, match="39 embeddings for 40 items"):
+        method = fp.Nystrom(5, sampling=fp.KMeansMedoids(np.ones((39, 2))))
+        fp.approximate(None, K, method=method, budget=1.0)
+    with pytest.raises(fp.InputError, match=r"needs a finite \(n, d\) array"):
+        fp.KMeansMedoids(np.full((40, 2), np.nan))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"store": "a path"}, r"store is 'a path'; pass a fewpairs\.Ledger"),
+        ({"prior": np.ones((40, 2))}, "prior= is reserved"),
+        ({"executor": 4}, "executor= is reserved"),
+        ({"progress": "yes"}, "progress is 'yes'; pass True, False or an object"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options, message):
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(40), never, **options)
+
+
+def test_functions_that_cannot_be_called():
+    with pytest.raises(fp.InputError, match="which cannot be called"):
+        fp.from_function("f")
+    with pytest.raises(fp.InputError, match="chunk is 0; it must be at least 1"):
+        fp.from_function(never, chunk=0)
+
+
+def test_products_of_the_wrong_size():
+    approx = fp.approximate(None, K, budget=0.5)
+    with pytest.raises(
+        fp.InputError, match=r"x has shape \(39,\); it must have 40 rows"
+    ):
+        approx @ np.ones(39)
+
+
+def test_truths_of_the_wrong_size():
+    from fewpairs.evaluation import quality
+
+    with pytest.raises(fp.InputError, match=r"the truth has shape \(3, 3\)"):
+        quality(fp.approximate(None, K, budget=0.5), np.eye(3))
+
+
+def test_oracle_reads_that_overlap():
+    from tests.conftest import oracle_of
+
+    with pytest.raises(fp.InputError, match="an item comes twice in 2"):
+        oracle_of(K).columns(np.array([1, 1]))
+    with pytest.raises(fp.InputError, match="is among rows and columns"):
+        oracle_of(K).block(np.array([1, 2]), np.array([2, 3]))
+
+
+def test_a_method_that_was_never_resolved():
+    from tests.conftest import oracle_of
+
+    with pytest.raises(fp.InputError, match="number of landmarks is not settled"):
+        fp.Nystrom().fit(oracle_of(K), np.random.default_rng(0))

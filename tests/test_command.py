@@ -1,0 +1,97 @@
+"""The real command, in a process of its own."""
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fewpairs as fp
+from fewpairs.datasets import stdlib_docstrings
+
+COMMAND = str(Path(sys.executable).with_name("fewpairs"))
+
+
+def run(*arguments):
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    return subprocess.run(
+        [COMMAND, *arguments], capture_output=True, text=True, env=environment
+    )
+
+
+def test_the_demo_shows_receipt_truth_neighbors_and_all_methods():
+    done = run("demo", "--limit", "600")
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "600 docstrings, 5% of their 179,700 pairs",
+        'StringSimilarity("token_sort_ratio"), symmetric, diagonal known',
+        "held-out pairs",
+        "certified error",
+        "true error",
+        "nearest neighbors",
+        "all methods at 5% of the pairs",
+    ):
+        assert part in done.stdout
+    for method in ("auto", "nystrom", "sms", "skeleton", "sicur", "stacur", "optimal"):
+        assert re.search(rf"│ {method}", done.stdout), method
+    figures = re.search(
+        r"certified error ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\), "
+        r"true error ([\d.]+)",
+        done.stdout,
+    )
+    certified, low, high, true = map(float, figures.groups())
+    assert low <= true <= high
+    assert certified == pytest.approx(true, rel=0.2)
+
+
+def test_the_demo_shows_a_progress_bar_in_a_terminal():
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, "demo", "--limit", "300"],
+        stdout=slave,
+        stderr=slave,
+        stdin=slave,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    ) as process:
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 65536)
+            except OSError:  # the terminal is closed when the command ends
+                break
+            if not part:
+                break
+            shown += part
+        process.wait()
+    os.close(master)
+    text = shown.decode(errors="replace")
+    assert process.returncode == 0, text
+    assert "━" in text
+    assert "evaluations" in text
+    assert "left" in text
+
+
+def test_version_help_and_mistakes():
+    assert run("--version").stdout.strip() == f"fewpairs {fp.__version__}"
+    assert "demo" in run("--help").stdout
+    assert "fewpairs demo --limit" in run("demo", "--help").stdout
+    for arguments in (["demo", "--limit", "3"], ["nothing"], ["demo", "--limit", "x"]):
+        done = run(*arguments)
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr + done.stdout
+
+
+def test_the_docstrings_are_real_distinctly_named_and_the_same_every_time():
+    names, texts = stdlib_docstrings(limit=None)
+    assert len(names) == len(texts) == len(set(names)) > 2_000
+    assert "json.dumps" in names
+    assert "Serialize" in texts[names.index("json.dumps")]
+    assert min(map(len, texts)) >= 40
+    few = stdlib_docstrings(limit=50)
+    assert len(few.names) == 50
+    assert few == stdlib_docstrings(limit=50)
+    assert set(few.names) <= set(names)

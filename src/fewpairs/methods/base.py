@@ -17,7 +17,7 @@ from fewpairs.tariff import Tariff
 
 __all__ = ["Factors", "LandmarkMethod", "Method"]
 
-_GATHER = 1 << 19  # numbers gathered at once when single pairs are predicted
+_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
 
 
 @dataclass(frozen=True, eq=False)

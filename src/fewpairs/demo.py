@@ -54,28 +54,38 @@ def run(console: Console, *, limit: int | None = None) -> None:
 def _neighbor_table(
     approx: Approximation, K: NDArray[np.float64], corpus: Texts
 ) -> Table:
-    table = Table(
-        title="nearest neighbors (similarity; * where it was read, not predicted)"
-    )
-    table.add_column("of")
-    table.add_column("approximated")
-    table.add_column("true")
+    """Show the highest entries of three rows, approximated and true."""
+    table = Table(title="nearest neighbors of three functions")
+    for name in ("of", "approximated", "true"):
+        table.add_column(name)
     shown = [name for name in _SHOWN if name in corpus.names] or corpus.names[:3]
+    everything = np.arange(len(corpus.names))
     for name in shown:
         i = corpus.names.index(name)
+        read, _ = approx.known.lookup(np.full(len(everything), i), everything)
         columns = []
-        for values in (approx.row(i), K[i].copy()):
+        for values, marked in ((approx.row(i), read), (K[i].copy(), None)):
             values[i] = -np.inf
-            top = np.argsort(-values, kind="stable")[:4]
-            read = approx.known.lookup(np.full(len(top), i), top)[0]
-            columns.append(
-                "\n".join(
-                    f"{corpus.names[j]} ({values[j]:.2f}{'*' if r else ''})"
-                    for j, r in zip(top, read, strict=True)
-                )
-            )
-        table.add_row(name, *columns, end_section=True)
+            columns.append(_listed(corpus, values, marked))
+        table.add_row(_short(name), *columns, end_section=True)
+    table.caption = "* was read, the others are predicted"
     return table
+
+
+def _listed(
+    corpus: Texts, values: NDArray[np.float64], marked: NDArray[np.bool_] | None
+) -> str:
+    """Return the four highest values, a line each."""
+    return "\n".join(
+        f"{values[j]:.2f}{'*' if marked is not None and marked[j] else ' '} "
+        f"{_short(corpus.names[j])}"
+        for j in np.argsort(-values, kind="stable")[:4]
+    )
+
+
+def _short(name: str) -> str:
+    """Return the last two parts of a dotted name."""
+    return ".".join(name.split(".")[-2:])
 
 
 def _method_table(K: NDArray[np.float64]) -> Table:

@@ -5,6 +5,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 
 import fewpairs as fp
+from fewpairs.kernels.spectral import smallest_eigenvalue
 from fewpairs.methods import BY_NAME
 from fewpairs.testing import check_method, matrix_with_spectrum
 from tests.conftest import Counting, oracle_of, random_matrix
@@ -291,3 +292,22 @@ def test_kmeans_landmarks_are_distinct_and_spread_over_the_clusters():
     duplicates = fp.KMeansMedoids(np.ones((50, 3))).draw(50, 12, rng)
     assert len(np.unique(duplicates)) == 12
     assert len(np.unique(fp.KMeansMedoids(X).draw(200, 200, rng))) == 200
+
+
+@pytest.mark.parametrize(
+    "spectrum",
+    [
+        np.ones(30),  # 1,500 eigenvalues at 0: Lanczos gives up, LAPACK steps in
+        [50.0, -3.0, *np.full(20, 1.0)],
+        np.random.default_rng(0).standard_normal(1_530),
+    ],
+    ids=["semidefinite", "one negative", "both signs"],
+)
+def test_the_smallest_eigenvalue_is_right_on_either_path(spectrum):
+    W = matrix_with_spectrum(spectrum, 1_530)
+    expected = min(0.0, np.min(spectrum))
+    assert smallest_eigenvalue(W) == pytest.approx(expected, abs=1e-9)
+    small = matrix_with_spectrum(spectrum[:40], 60)
+    assert smallest_eigenvalue(small) == pytest.approx(
+        min(0.0, *spectrum[:40]), abs=1e-9
+    )

@@ -23,6 +23,9 @@ Array = NDArray[np.float64]
 # a matrix of this size, or fewer eigenpairs than this share of it.
 _LANCZOS_FROM = 1_500
 _LANCZOS_SHARE = 0.02
+# A spectrum that crowds at its end (low rank, λmin ≈ 0) converges hardly ever: after
+# so many restarts LAPACK is quicker.
+_RESTARTS = 20
 _GRAM_ROWS = 2_048
 
 
@@ -40,7 +43,8 @@ def largest_eigen(K: NDArray[Any], rank: int) -> tuple[Array, Array]:
     if rank < _LANCZOS_SHARE * n:
         start = np.random.default_rng(0).standard_normal(n)
         try:
-            return eigsh(np.asarray(K, dtype=np.float64), k=rank, which="LM", v0=start)
+            W = np.asarray(K, dtype=np.float64)
+            return eigsh(W, k=rank, which="LM", v0=start, maxiter=_RESTARTS)
         except ArpackError:
             pass
     values, vectors = symmetric_eigen(K)
@@ -59,7 +63,14 @@ def smallest_eigenvalue(W: NDArray[Any]) -> float:
     if n >= _LANCZOS_FROM:
         start = np.random.default_rng(0).standard_normal(n)
         try:
-            values = eigsh(W, k=1, which="SA", v0=start, return_eigenvectors=False)
+            values = eigsh(
+                W,
+                k=1,
+                which="SA",
+                v0=start,
+                maxiter=_RESTARTS,
+                return_eigenvectors=False,
+            )
             return float(values[0])
         except ArpackError:
             pass

@@ -113,7 +113,9 @@ def test_embeddings_reproduce_the_low_rank_part_and_shrink_by_magnitude():
     assert cur.signature is None
     singular = np.linalg.svd(cur.left @ cur.right.T, compute_uv=False)
     assert np.allclose((cur.embedding(dim=3) ** 2).sum(axis=0), singular[:3])
-    with pytest.raises(fp.InputError, match="dim is 99; it can be 1 to 6"):
+    with pytest.raises(
+        fp.InputError, match="dim is 99; it can be a whole number from 1 to the rank, 6"
+    ):
         cur.embedding(dim=99)
 
 

@@ -341,7 +341,7 @@ def test_functions_that_cannot_be_called():
 def test_products_of_the_wrong_size():
     approx = fp.approximate(None, K, budget=0.5)
     with pytest.raises(
-        fp.InputError, match=r"x has shape \(39,\); it must have 40 rows"
+        fp.InputError, match=r"x has shape \(39,\) and dtype float64; it must"
     ):
         approx @ np.ones(39)
 

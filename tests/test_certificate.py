@@ -131,7 +131,7 @@ def test_when_everything_is_read_the_error_is_none():
     approx = fp.approximate(None, K, method=fp.Nystrom(40), budget=1.0)
     assert approx.certificate.relative_error == 0
     assert approx.certificate.interval == (0, 0)
-    assert "all was read" in str(approx.certificate)
+    assert "all pairs were read" in str(approx.certificate)
     assert np.array_equal(approx.dense(), K)
 
 

@@ -115,7 +115,7 @@ def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
         seen.append((a, b))
         return K[a, b]
 
-    similarity = fp.from_function(fails_late, symmetric=True)
+    similarity = fp.from_function(fails_late, symmetric=True, name="judge")
     ledger = Ledger()
     with pytest.raises(fp.SimilarityError, match="the service is down") as caught:
         fp.approximate(
@@ -124,10 +124,9 @@ def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
     assert caught.value.ledger is ledger
     assert ledger.evaluations == 100
     mended = Counting(K)
-    mended.__name__ = "fails_late"
     approx = fp.approximate(
         range(N),
-        fp.from_function(mended, symmetric=True),
+        fp.from_function(mended, symmetric=True, name="judge"),
         method=fp.Nystrom(8),
         budget=1.0,
         store=ledger,
@@ -137,7 +136,7 @@ def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
     assert not paid_before & paid_after
     plain = fp.approximate(
         range(N),
-        fp.from_function(mended, symmetric=True),
+        fp.from_function(mended, symmetric=True, name="judge"),
         method=fp.Nystrom(8),
         budget=1.0,
     )

@@ -161,7 +161,7 @@ def test_check_similarity_catches_lies():
     psd = fp.from_matrix(-np.eye(20), psd=True)
     with pytest.raises(AssertionError, match="declared psd"):
         check_similarity(psd, range(20))
-    diagonal = fp.from_matrix(np.eye(20), diagonal=2.0)
+    diagonal = fp.from_function(lambda a, b: float(a == b), diagonal=2.0)
     with pytest.raises(AssertionError, match="diagonal is off"):
         check_similarity(diagonal, range(20))
     bounds = fp.from_matrix(np.eye(20), bounds=(0.5, 1.0))

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from fewpairs.approximation import Approximation
 from fewpairs.certificate import certify, exact_certificate, pairs_for
 from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
+from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger import Ledger
 from fewpairs.methods import Method, as_method
 from fewpairs.oracle import Oracle, pairs_to_check
@@ -20,7 +22,7 @@ from fewpairs.similarity.function import from_function
 from fewpairs.similarity.matrix import from_matrix
 from fewpairs.tariff import Budget, Tariff, check_budget
 
-__all__ = ["approximate", "as_similarity", "bind", "foresee"]
+__all__ = ["approximate", "as_similarity", "bind", "check_seed", "foresee", "settle"]
 
 
 def approximate(
@@ -99,6 +101,7 @@ def approximate(
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    seed = check_seed(seed, call)
 
     started = time.perf_counter()
     symmetry_rng, fit_rng, certificate_rng = np.random.default_rng(seed).spawn(3)
@@ -164,14 +167,18 @@ def settle(
         held_out = pairs_for(price, calls)
         return Settled(method, held_out, price + held_out * calls)
     check = 2 * pairs_to_check(similarity, tariff.n, limit)
-    left = limit - check
+    left = limit if budget == 1.0 and isinstance(budget, float) else limit - check
+    everything = method.everything(tariff)
+    if everything is not None and everything.price(tariff) <= left:
+        return Settled(everything, 0, check + everything.price(tariff))
     wanted = pairs_for(left, calls)
     try:
         method = method.resolve(tariff, left - wanted * calls)
     except BudgetError:  # the fit comes first
         method = _afforded(method, similarity, tariff, left)
     price = method.price(tariff)
-    held_out = min(wanted, (left - price) // calls)
+    unread = max(0, tariff.everything() - price) // calls
+    held_out = min(wanted, (left - price) // calls, unread)
     return Settled(method, held_out, check + price + held_out * calls)
 
 
@@ -197,6 +204,13 @@ def foresee(
 
     An undeclared symmetry is taken for granted here.
     """
+    if similarity.symmetric is None and not symmetrize and method.needs_symmetric:
+        msg = (
+            f"fewpairs.approximate: {type(method).__name__} needs a symmetric matrix, "
+            f"and it is not known whether {similarity.name} is symmetric. Declare "
+            "symmetric=True, or use symmetrize=True."
+        )
+        raise InputError(msg)
     asymmetric = similarity.symmetric is False
     tariff = Tariff(
         n,
@@ -251,7 +265,16 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
             f"has {scorer.n}. Its bind() must keep every item, in order."
         )
         raise InputError(msg)
+    scorer.identity = fingerprint(similarity.identify(), items)
     return scorer
+
+
+def check_seed(seed: Any, call: str) -> int:
+    """Return a seed, or say what one is."""
+    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, Integral) or seed < 0:
+        msg = f"{call}: seed is {seed!r:.60}; pass a whole number from 0 on."
+        raise InputError(msg)
+    return int(seed)
 
 
 def _check_options(call: str, *, store: Any, prior: Any, executor: Any) -> None:

@@ -109,7 +109,15 @@ class Approximation:
 
         Positions broadcast against each other; negative ones count from the end.
         """
-        a, b = np.broadcast_arrays(self._positions(i), self._positions(j))
+        a, b = self._positions(i), self._positions(j)
+        try:
+            a, b = np.broadcast_arrays(a, b)
+        except ValueError as error:
+            msg = (
+                f"Approximation.pairs: {a.shape} and {b.shape} positions do not match; "
+                "pass as many of one as of the other, or use block()."
+            )
+            raise InputError(msg) from error
         shape = a.shape
         a, b = a.ravel(), b.ravel()
         out = self.factors.predict(a, b)
@@ -122,15 +130,15 @@ class Approximation:
 
         Both may be positions, slices or boolean masks.
         """
-        r = np.atleast_1d(self._positions(rows))
-        c = np.atleast_1d(self._positions(columns))
+        r = np.atleast_1d(self._positions(rows, 1))
+        c = np.atleast_1d(self._positions(columns, 1))
         out = self.factors.block(r, c)
         self.known.overlay(out, r, c)
         return out
 
     def row(self, i: int) -> NDArray[Any]:
         """Return the similarities of item i to all items."""
-        return np.asarray(self.block([i], slice(None))[0])
+        return np.asarray(self.block(self._positions(i, 0), slice(None))[0])
 
     def dense(self, *, force: bool = False) -> NDArray[Any]:
         """Return the whole matrix, if it takes less than 1 GiB or ``force``."""
@@ -150,11 +158,15 @@ class Approximation:
 
         Known lines are multiplied as they are, everything else through the factors.
         """
-        X = np.asarray(x)
-        if X.ndim not in (1, 2) or X.shape[0] != self.known.n:
+        try:
+            X = np.asarray(x)
+        except ValueError:
+            X = np.empty(0, dtype=object)
+        numbers = X.dtype.kind in "biufc"
+        if not numbers or X.ndim not in (1, 2) or X.shape[0] != self.known.n:
             msg = (
-                f"Approximation @ x: x has shape {X.shape}; it must have "
-                f"{self.known.n} rows."
+                f"Approximation @ x: x has shape {X.shape} and dtype {X.dtype}; it "
+                f"must have {self.known.n} rows of numbers."
             )
             raise InputError(msg)
         columns = self.known.columns
@@ -179,11 +191,11 @@ class Approximation:
         """
         features, signs = self.factors.features, self.factors.signature
         if dim is None:
-            return features
-        if not 1 <= dim <= features.shape[1]:
+            return features.copy()
+        if not isinstance(dim, int) or not 1 <= dim <= features.shape[1]:
             msg = (
-                f"Approximation.embedding: dim is {dim}; it can be 1 to "
-                f"{features.shape[1]}."
+                f"Approximation.embedding: dim is {dim!r:.60}; it can be a whole "
+                f"number from 1 to the rank, {features.shape[1]}."
             )
             raise InputError(msg)
         Q, R = np.linalg.qr(features.astype(np.float64))
@@ -224,21 +236,26 @@ class Approximation:
 
     # --- inside --------------------------------------------------------------------
 
-    def _positions(self, where: Any) -> Indices:
+    def _positions(self, where: Any, most: int | None = None) -> Indices:
+        """Return positions as numpy reads them, of at most so many dimensions."""
         n = self.known.n
         try:
-            if isinstance(where, slice):
-                return np.arange(n)[where]
-            at = np.asarray(where)
-            if at.size == 0 and at.dtype.kind == "f":
+            at = where if isinstance(where, slice) else np.asarray(where)
+            if isinstance(at, np.ndarray) and at.size == 0:
                 at = at.astype(np.int64)
-            return np.asarray(np.arange(n)[at])
-        except IndexError as error:
+            found = np.asarray(np.arange(n)[at])
+        except (IndexError, TypeError, ValueError) as error:
+            found = np.arange(0)
+            cause: Exception | None = error
+        else:
+            cause = None
+        if cause is not None or (most is not None and found.ndim > most):
             msg = (
                 f"Approximation: {where!r:.60} does not name items; positions are "
                 f"whole numbers from 0 to {n - 1}."
             )
-            raise InputError(msg) from error
+            raise InputError(msg) from cause
+        return found
 
     @cached_property
     def _corrections(self) -> sparse.csr_array:

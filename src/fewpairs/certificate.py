@@ -17,6 +17,7 @@ __all__ = ["Certificate", "certify", "exact_certificate", "pairs_for"]
 _SHARE = 0.1
 _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
+_TINY = 1e-250
 _DRAWS = 1_000
 _BLOCK = 1 << 22  # entries compared at once
 
@@ -60,12 +61,13 @@ class Certificate:
     def __str__(self) -> str:
         if math.isnan(self.relative_error):
             return (
-                f"not certified: {self.pairs} held-out pairs are too few "
-                "(raise the budget)"
+                f"not certified: {self.pairs} held-out pairs are too few, or the "
+                "values out of range"
             )
         low, high = self.interval
         if not self.pairs and not self.unread:
-            return f"relative error {self.relative_error:.4g}, exactly (all was read)"
+            exact = f"relative error {self.relative_error:.4g}, exactly"
+            return f"{exact} (all pairs were read)"
         return (
             f"relative error {self.relative_error:.4g}, 95 % interval {low:.4g} to "
             f"{high:.4g}; R² {self.r2:.3f} ({self.pairs:,} held-out pairs)"
@@ -91,10 +93,10 @@ def certify(
     # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
     swap = rng.random(len(i)) < 0.5
     guess = factors.predict(np.where(swap, j, i), np.where(swap, i, j))
-    unseen = 0.0
-    if len(truth):
-        unseen = _unseen_values(truth, oracle.read, before)
-        unseen += _unseen_predictions(guess, truth.mean(), factors, oracle.read, rng)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        unseen = _unseen_values(truth, oracle.read, before) + _unseen_predictions(
+            guess, truth, factors, oracle.read, rng
+        )
     return _estimate(truth, truth - guess, before, oracle.read.pairs, unseen)
 
 
@@ -110,20 +112,26 @@ def _estimate(
     unread = everything - read.number
     if unread == 0:
         return Certificate(0.0, (0.0, 0.0), 1.0, 0, 0.0)
+    nothing = Certificate(
+        math.nan, (0.0, math.inf), math.nan, m, (unread - m) / everything
+    )
     if m < min(_FEWEST_PAIRS, unread):
-        nothing = math.nan
-        return Certificate(nothing, (0.0, math.inf), nothing, m, unread / everything)
-    squared = errors**2
-    # The held-out pairs are exact in the result; they stand for the others.
-    off = (unread - m) * squared.mean()
-    norm = read.squares + unread * float((truth**2).mean())
+        return nothing
+    with np.errstate(over="ignore", under="ignore"):
+        squared, power = errors**2, truth**2
+        # The held-out pairs are exact in the result; they stand for the others.
+        off = (unread - m) * float(squared.mean())
+        norm = read.squares + unread * float(power.mean())
+    # Values whose squares leave the range of float64 cannot be judged.
+    if not math.isfinite(off + norm) or (norm < _TINY and truth.any()):
+        return nothing
     mean = (read.total + unread * float(truth.mean())) / everything
     spread = norm - everything * mean**2
     r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
     relative = math.sqrt(off / norm) if norm > 0 else 0.0
     low, high = 0.0, relative
     if off > 0:
-        low, high = _interval(squared, truth**2, unread, norm, relative)
+        low, high = _interval(squared, power, unread, norm, relative)
     if norm > 0:
         high = math.sqrt(high**2 + unseen / norm)
     return Certificate(relative, (low, high), r2, m, (unread - m) / everything)
@@ -139,7 +147,7 @@ def _estimate(
 def _unseen_values(truth: NDArray[np.float64], read: Entries, before: Moments) -> float:
     """Return the squares that true values beyond all held-out ones may add."""
     values = read.line_values()
-    if not len(values):
+    if not len(values) or not len(truth):
         return 0.0
     mean = truth.mean()
     distance = np.abs(values - mean)
@@ -149,7 +157,7 @@ def _unseen_values(truth: NDArray[np.float64], read: Entries, before: Moments) -
 
 def _unseen_predictions(
     guess: NDArray[Any],
-    mean: float,
+    truth: NDArray[np.float64],
     factors: Factors,
     read: Entries,
     rng: np.random.Generator,
@@ -164,8 +172,9 @@ def _unseen_predictions(
     norms = [np.einsum("nr,nr->n", side, side).astype(np.float64) for side in sides]
     rows = (norms[0], norms[-1])
     sums = [np.cumsum(weights) for weights in rows]
-    if min(total[-1] for total in sums) <= 0:
+    if not len(truth) or min(total[-1] for total in sums) <= 0:
         return 0.0
+    mean = truth.mean()
     i, j = (
         np.minimum(np.searchsorted(total, total[-1] * rng.random(_DRAWS)), read.n - 1)
         for total in sums

@@ -44,7 +44,7 @@ def show_demo(
     *,
     limit: Annotated[
         int | None,
-        typer.Option(min=30, help="How many docstrings; all of them if not given."),
+        typer.Option(min=100, help="How many docstrings; all of them if not given."),
     ] = None,
 ) -> None:
     """Approximate the similarities of the standard library's docstrings.

@@ -31,8 +31,11 @@ class Lines:
         position[indices] = np.arange(len(indices), dtype=np.int32)
         values.flags.writeable = False
         # Summed now, while the values are at hand: later they may be on disk.
-        sums = values.sum(axis=1).astype(np.float64)
-        squares = np.array([line @ line for line in values], dtype=np.float64)
+        # In float64: squares of float32 values may be out of their range.
+        sums = values.sum(axis=1, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            wide = (line.astype(np.float64, copy=False) for line in values)
+            squares = np.array([line @ line for line in wide])
         return cls(indices, values, position, sums, squares)
 
 

@@ -80,6 +80,9 @@ def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
             f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
         )
         raise InputError(msg)
+    if not isinstance(k, int) or k < 1:
+        msg = f"quality: k is {k!r:.60}; pass a number of neighbors from 1 on."
+        raise InputError(msg)
     n = len(K)
     k = min(k, n - 1)
     off = squares = total = hits = 0.0
@@ -96,9 +99,11 @@ def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
         exact[own] = guess[own] = -np.inf
         hits += _shared_top(exact, guess, k)
     spread = squares - total**2 / (n * (n - 1))
+    # A constant truth has nothing to explain: met, or missed without measure.
+    missed = 0.0 if off == 0 else np.inf
     return Quality(
-        relative_error=float(np.sqrt(off / squares)),
-        r2=1.0 - off / spread,
+        relative_error=float(np.sqrt(off / squares)) if squares > 0 else missed,
+        r2=1.0 - off / spread if spread > 0 else 1.0 - missed,
         recall=hits / (n * k),
     )
 

@@ -15,6 +15,7 @@ __all__ = ["Evaluator"]
 # Below this size a triangle of the matrix is read as single pairs; above it is cut
 # into a square block and two smaller triangles, so that scorers see whole blocks.
 _SMALL_TRIANGLE = 48
+_HALF = (np.float16, np.float32)
 
 
 class Evaluator:
@@ -151,6 +152,8 @@ class Evaluator:
             error = error or self._refuse(out, shape)
         if out.shape != shape or out.dtype.kind not in "biuf":
             return np.full(shape, np.nan), error
+        # Integers and half floats would overflow where both orders are averaged.
+        out = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
         finite = np.isfinite(out)
         done = out.size if error is None else int(finite.sum())
         self._report(done)

@@ -66,14 +66,25 @@ class KMeansMedoids(Sampling):
     """
 
     def __init__(self, embeddings: ArrayLike, *, iterations: int = 20) -> None:
-        X = np.asarray(embeddings, dtype=np.float64)
-        if X.ndim != 2 or not np.isfinite(X).all():
+        try:
+            X = np.asarray(embeddings)
+        except ValueError:
+            X = np.empty(0, dtype=object)
+        numbers = X.ndim == 2 and X.size > 0 and X.dtype.kind in "biuf"
+        if not numbers or not np.isfinite(X).all():
             msg = (
-                "fewpairs.KMeansMedoids: needs a finite (n, d) array with one row an "
-                f"item; got shape {X.shape}{'' if X.ndim != 2 else ' with NaN or inf'}."
+                "fewpairs.KMeansMedoids: needs a finite (n, d) array of numbers with "
+                f"one row an item; got shape {X.shape} and dtype {X.dtype}"
+                f"{', with NaN or infinity' if numbers else ''}."
             )
             raise InputError(msg)
-        self._X = X
+        if not isinstance(iterations, int) or iterations < 1:
+            got = f"iterations is {iterations!r}"
+            msg = f"fewpairs.KMeansMedoids: {got}; pass 1 or more."
+            raise InputError(msg)
+        # Squared distances must not leave the range of float64.
+        X = X.astype(np.float64)
+        self._X = X / (np.abs(X).max() or 1.0)
         self._iterations = iterations
 
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Indices:

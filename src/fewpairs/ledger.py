@@ -16,6 +16,10 @@ class _Subject:
     similarity: str
     symmetric: bool
     symmetrized: bool
+    identity: str
+
+    def __str__(self) -> str:
+        return f"{self.similarity} of {self.n:,} items ({self.identity[:8]})"
 
 
 class Ledger:
@@ -54,9 +58,10 @@ class Ledger:
         symmetric: bool,
         symmetrized: bool,
         diagonal: float | None,
+        identity: str = "",
     ) -> Entries:
         """Return the entries of this matrix; refuse another one."""
-        subject = _Subject(n, similarity, symmetric, symmetrized)
+        subject = _Subject(n, similarity, symmetric, symmetrized, identity)
         if self.entries is None:
             self._subject = subject
             one_sided = symmetric or symmetrized
@@ -64,7 +69,8 @@ class Ledger:
         elif subject != self._subject:
             msg = (
                 f"fewpairs.Ledger: this ledger holds evaluations of {self._subject}, "
-                f"and was given {subject}. Use another ledger for other data."
+                f"and was given {subject}. Use another ledger for other items or "
+                "another similarity."
             )
             raise InputError(msg)
         return self.entries

@@ -81,6 +81,10 @@ class Oracle:
         free = similarity.diagonal is not None
         self.tariff = Tariff(self.n, symmetric=True, calls=1, free_diagonal=free)
         self.limit = self.tariff.limit(budget)
+        # A budget of 1.0 is everything: the check of the symmetry comes on top.
+        on_top = isinstance(budget, float) and budget == 1.0
+        if on_top and self.limit is not None:
+            self.limit += 2 * pairs_to_check(similarity, self.n, None)
 
         symmetric, sample = self._settle_symmetry(
             similarity, rng or np.random.default_rng(0)
@@ -96,12 +100,15 @@ class Oracle:
             free_diagonal=free,
         )
         self.limit = self.tariff.limit(budget)
+        if on_top and self.limit is not None:
+            self.limit += self.evaluations
         self._known = self._ledger.open(
             self.n,
             similarity=self.name,
             symmetric=symmetric,
             symmetrized=averages,
             diagonal=similarity.diagonal,
+            identity=scorer.identity,
         )
         shared = ledger is not None
         self.read = (
@@ -345,7 +352,10 @@ class Oracle:
                 self._known.add_pairs(i, j, 0.5 * (there + back))
             else:
                 self._known.add_pairs(np.r_[i, j], np.r_[j, i], np.r_[there, back])
-        self.pairs(i, j)
+        if self.symmetric:
+            self.pairs(i, j)
+        else:
+            self.pairs(np.r_[i, j], np.r_[j, i])
 
 
 def pairs_to_check(similarity: Similarity, n: int, limit: int | None) -> int:

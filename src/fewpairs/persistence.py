@@ -80,9 +80,9 @@ def load(path: str | Path, *, mmap: bool = False) -> Approximation:
             )
             raise InputError(msg)
         return _read(index, _reader(folder, mmap=mmap))
-    except (OSError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of its reader
         msg = (
             f"fewpairs.load: {folder} is not a whole saved approximation "
             f"({type(error).__name__}: {error}). Pass the folder that "
@@ -153,11 +153,15 @@ def _read(index: dict[str, Any], get: Callable[[str], NDArray[Any]]) -> Approxim
         raise ValueError(msg)
     known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
     keys, values = get("scattered-keys"), get("scattered-values")
+    if len(keys) != len(values) or keys.min(initial=0) < 0 or (keys >= n * n).any():
+        msg = f"{len(values)} scattered values at {len(keys)} places of {n} × {n}"
+        raise ValueError(msg)
     known.add_pairs(keys // n, keys % n, values)
     for axis in _AXES:
         for t in range(index["lines"][axis]):
             indices, lines = get(f"{axis}-{t}-indices"), get(f"{axis}-{t}-values")
-            if lines.shape != (len(indices), n):
+            distinct = len(np.unique(indices)) == len(indices)
+            if lines.shape != (len(indices), n) or not distinct:
                 msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
                 raise ValueError(msg)
             known.add_lines(indices, lines, axis)

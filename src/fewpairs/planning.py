@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fewpairs.approximating import as_similarity, bind, foresee
+from fewpairs.approximating import (
+    as_similarity,
+    bind,
+    check_seed,
+    foresee,
+    settle,
+)
 from fewpairs.ledger import Ledger
 from fewpairs.methods import Method, as_method
 from fewpairs.oracle import Oracle
@@ -88,8 +94,10 @@ def plan(
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
-    Evaluates a sample of at most half a second or a tenth of the budget, in blocks
-    that double in size, and returns it too: nothing is paid for twice.
+    Evaluates a sample of about half a second, or a tenth of the budget if that is
+    less, in blocks that double in size (and the few pairs that settle an unproven
+    symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
+    ``store=``: then nothing is paid for twice.
 
     Examples
     --------
@@ -108,11 +116,13 @@ def plan(
     started = time.perf_counter()
     scorer = bind(items, recipe, call)
     binding = time.perf_counter() - started
-    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
 
-    rng = np.random.default_rng(seed)
+    # The same pairs settle the symmetry as in the run itself: they are paid for once.
+    rng, *_ = np.random.default_rng(check_seed(seed, call)).spawn(3)
     ledger = Ledger()
     oracle = Oracle(scorer, recipe, symmetrize=symmetrize, ledger=ledger, rng=rng)
+    expected = settle(chosen, recipe, oracle.tariff, budget)
     each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
     everything = oracle.tariff.everything()
     lines = getattr(expected.method, "count", scorer.n)
@@ -135,16 +145,17 @@ def _seconds_each(oracle: Oracle, most: int, rng: np.random.Generator) -> float:
 
     Small ones are dominated by the overhead of a call, large ones by evaluations.
     """
-    side, each = 2, 0.0
+    side = 1
+    each = oracle.seconds / max(1, oracle.evaluations)
     order = rng.permutation(oracle.n)
     while True:
-        rows, columns = order[:side], order[side : 2 * side]
-        before, elapsed = oracle.evaluations, oracle.seconds
-        oracle.block(rows, columns)
-        done = oracle.evaluations - before
-        each = (oracle.seconds - elapsed) / max(1, done) if done else each
-        side *= 2
-        enough = oracle.seconds - elapsed > _SECONDS / 4
         price = side * side * oracle.tariff.calls
-        if enough or price > most or 2 * side > oracle.n:
+        if price > max(1, most) or 2 * side > oracle.n:
             return each
+        before, elapsed = oracle.evaluations, oracle.seconds
+        oracle.block(order[:side], order[side : 2 * side])
+        done, took = oracle.evaluations - before, oracle.seconds - elapsed
+        each = took / done if done else each
+        if took > _SECONDS / 4:
+            return each
+        side *= 2

@@ -59,6 +59,9 @@ class Factors:
             raise InputError(msg)
         if self.features is None:
             object.__setattr__(self, "features", self.left)
+        for array in (self.left, self.other, self.features):
+            if array is not None:  # every answer rests on them
+                array.flags.writeable = False
 
     @cached_property
     def right(self) -> NDArray[Any]:
@@ -129,6 +132,10 @@ class Method(ABC):
         if allowance is not None and needed > allowance:
             raise _too_dear(self, tariff, needed, allowance)
         return self
+
+    def everything(self, tariff: Tariff) -> "Method | None":  # noqa: ARG002
+        """Return this method with all items as landmarks, if the budget decides."""
+        return None
 
     def _check_symmetric(self, tariff: Tariff) -> None:
         if self.needs_symmetric and not tariff.symmetric:
@@ -205,6 +212,10 @@ class LandmarkMethod(Method):
     @abstractmethod
     def price_of(self, landmarks: int, tariff: Tariff) -> int:
         """Return the most evaluations that this many landmarks take."""
+
+    def everything(self, tariff: Tariff) -> Method | None:
+        """Return this method with all items as landmarks, if the budget decides."""
+        return replace(self, landmarks=tariff.n) if self.landmarks is None else None
 
     def resolve(self, tariff: Tariff, allowance: int | None) -> Self:
         """Take as many landmarks as the budget allows, unless they are given."""

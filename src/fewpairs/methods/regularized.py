@@ -17,6 +17,7 @@ __all__ = ["Regularized"]
 
 _FOLDS = 5
 _ROWS = 1_000
+_FEWEST = 3
 # Damping from none to strong, as shares of the core's largest eigenvalue.
 _GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 49)])
 
@@ -74,8 +75,10 @@ class Regularized(LandmarkMethod):
         root = np.sqrt(np.abs(weights[keep]))
         signs = np.sign(weights[keep])
         Z = apply_core(C, vectors[:, keep] * root)
-        how = "given" if self.mu is not None else "by leaving out landmarks"
-        share = float((values < 0).mean())
+        how = "by leaving out landmarks"
+        if self.mu is not None or len(S) < _FEWEST:
+            how = "given" if self.mu is not None else "by rule (too few to choose)"
+        share = float((values < -1e-9 * np.abs(values).max()).mean())
         kind = "semidefinite" if share == 0 else f"indefinite ({share:.0%} negative)"
         words = (
             f"regularized Nyström with {len(S):,} landmarks; core {kind}, "
@@ -89,7 +92,8 @@ def damped_inverse(values: NDArray[Any], mu: float) -> NDArray[np.float64]:
     magnitude = np.abs(values)
     usable = magnitude > 1e-12 * magnitude.max(initial=0.0)
     out = np.zeros(len(values))
-    out[usable] = values[usable] / (values[usable] ** 2 + mu**2)
+    # λ / (λ² + μ²), without squares that leave the range of float64.
+    out[usable] = 1 / (values[usable] + mu * (mu / values[usable]))
     return out
 
 
@@ -101,7 +105,7 @@ def _chosen_share(
     The price of a left-out landmark's column has been paid; predicting it from the
     other landmarks is the situation of every item that is not a landmark.
     """
-    if len(S) < 3:
+    if len(S) < _FEWEST:
         return 1e-3
     others = np.setdiff1d(np.arange(len(C)), S)
     rows = rng.permutation(others if len(others) else np.arange(len(C)))[:_ROWS]

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from fewpairs.kernels.spectral import gram, pseudo_inverse_factors
-from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.methods.base import Factors, LandmarkMethod, Method
 from fewpairs.methods.cur import join
 from fewpairs.oracle import Oracle
 from fewpairs.tariff import Tariff
@@ -60,6 +60,10 @@ class StaCUR(LandmarkMethod):
     def least(self) -> int:
         """One column and one row, which may be the same item's."""
         return 2 if self.independent else 1
+
+    def everything(self, tariff: Tariff) -> Method | None:
+        """Independent samples never read all of the matrix for certain."""
+        return None if self.independent else super().everything(tariff)
 
     def price_of(self, landmarks: int, tariff: Tariff) -> int:
         """Price of the columns and rows if no two samples coincide."""

@@ -1,7 +1,9 @@
 """Similarity: a recipe for scoring. Scorer: that recipe bound to items."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,14 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
 
-__all__ = ["Indices", "Interrupted", "Scorer", "Similarity", "check_texts"]
+__all__ = [
+    "Indices",
+    "Interrupted",
+    "Scorer",
+    "Similarity",
+    "check_facts",
+    "check_texts",
+]
 
 Indices = NDArray[np.int64]
 
@@ -42,6 +51,9 @@ class Scorer(ABC):
     ----------
     n
         Number of items.
+    identity
+        A fingerprint of items and similarity, entered by whoever binds them; a ledger
+        refuses another one.
     dtype
         float32 or float64: the precision in which values are worth keeping.
     chunk
@@ -56,6 +68,7 @@ class Scorer(ABC):
     [[0.0], [1.0]]
     """
 
+    identity: str = ""
     n: int
     dtype: np.dtype[Any] = np.dtype(np.float64)
     chunk: int = 1 << 18
@@ -127,6 +140,11 @@ class Similarity(ABC):
         """How receipts and messages call this similarity."""
         return type(self).__name__
 
+    def identify(self) -> Iterable[Any]:
+        """Return what tells this similarity from others, for a ledger's fingerprint."""
+        kind = type(self)
+        return (kind.__module__, kind.__qualname__, self.name, self.diagonal)
+
 
 def check_texts(items: Sequence[Any], call: str) -> list[str]:
     """Return ``items`` as a list of strings, or say which item is not one."""
@@ -140,3 +158,22 @@ def check_texts(items: Sequence[Any], call: str) -> list[str]:
             )
             raise InputError(msg)
     return texts
+
+
+def check_facts(
+    call: str, diagonal: float | None, bounds: tuple[float, float] | None
+) -> None:
+    """Refuse a declared diagonal or bounds that cannot be true."""
+    if diagonal is not None and not (
+        isinstance(diagonal, Real) and math.isfinite(diagonal)
+    ):
+        msg = f"{call}: diagonal is {diagonal!r:.60}; pass one finite number, or None."
+        raise InputError(msg)
+    if bounds is not None and not (
+        isinstance(bounds, tuple)
+        and len(bounds) == 2
+        and all(isinstance(bound, Real) for bound in bounds)
+        and bounds[0] <= bounds[1]
+    ):
+        msg = f"{call}: bounds is {bounds!r:.60}; pass (smallest, largest), or None."
+        raise InputError(msg)

@@ -1,6 +1,6 @@
 """Cosine similarity of embeddings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,10 @@ class Cosine(Similarity):
 
     def __init__(self, embeddings: ArrayLike | None = None) -> None:
         self._unit = None if embeddings is None else _unit_rows(embeddings)
+
+    def identify(self) -> Iterable[Any]:
+        """Return the embeddings, where they are part of it."""
+        return ("cosine", self._unit)
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Normalize the vectors once."""

@@ -1,6 +1,6 @@
 """Any Python function as a similarity."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
-from fewpairs.similarity.base import Indices, Interrupted, Scorer, Similarity
+from fewpairs.similarity.base import (
+    Indices,
+    Interrupted,
+    Scorer,
+    Similarity,
+    check_facts,
+)
 
 __all__ = ["from_function"]
 
@@ -22,6 +28,7 @@ def from_function(
     bounds: tuple[float, float] | None = None,
     psd: bool = False,
     chunk: int | None = None,
+    name: str | None = None,
 ) -> Similarity:
     """Make a similarity of a Python function.
 
@@ -44,6 +51,9 @@ def from_function(
     chunk
         Pairs a call: 1,024 for a scalar function (the step of the progress bar)
         and 16,384 for a batched one (the longest list it is given).
+    name
+        How receipts call it, and a ledger knows it; by default the function's own
+        name.
 
     Examples
     --------
@@ -64,11 +74,12 @@ def from_function(
         raise InputError(msg)
     if chunk is None:
         chunk = 16_384 if batched else 1_024
-    if chunk < 1:
-        msg = f"fewpairs.from_function: chunk is {chunk}; it must be at least 1."
+    check_facts("fewpairs.from_function", diagonal, bounds)
+    if not isinstance(chunk, int) or chunk < 1:
+        msg = f"fewpairs.from_function: chunk is {chunk!r}; it must be at least 1."
         raise InputError(msg)
     return _FunctionSimilarity(
-        function, batched, chunk, symmetric, diagonal, bounds, psd
+        function, batched, chunk, symmetric, diagonal, bounds, psd, name
     )
 
 
@@ -81,10 +92,29 @@ class _FunctionSimilarity(Similarity):
     diagonal: float | None
     bounds: tuple[float, float] | None
     psd: bool
+    known_as: str | None = None
 
     @property
     def name(self) -> str:
+        if self.known_as is not None:
+            return self.known_as
         return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def identify(self) -> Iterable[Any]:
+        """Return its name, so that a function can be mended; of a lambda its code."""
+        function = self.function
+        if self.known_as is not None:
+            yield self.known_as
+            return
+        yield getattr(function, "__module__", "")
+        yield getattr(function, "__qualname__", type(function).__qualname__)
+        yield self.diagonal
+        code = getattr(function, "__code__", None)
+        if code is not None and function.__name__ == "<lambda>":
+            yield code.co_code
+            yield repr(code.co_consts)
+            yield code.co_names
+            yield from (cell.cell_contents for cell in function.__closure__ or ())
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         return _FunctionScorer(self, list(items))

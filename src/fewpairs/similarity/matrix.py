@@ -1,6 +1,6 @@
 """A precomputed matrix as a similarity: entries count when they are read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.base import Indices, Scorer, Similarity, check_facts
 
 __all__ = ["from_matrix"]
 
@@ -46,6 +46,14 @@ def from_matrix(
     True
     """
     K = _checked(matrix)
+    check_facts("fewpairs.from_matrix", diagonal, bounds)
+    if diagonal is not None and not np.allclose(np.diagonal(K), diagonal, rtol=1e-3):
+        worst = int(np.argmax(np.abs(np.diagonal(K) - diagonal)))
+        msg = (
+            f"fewpairs.from_matrix: diagonal={diagonal}, but matrix[{worst}, {worst}] "
+            f"= {K[worst, worst]:g}. Leave diagonal= out."
+        )
+        raise InputError(msg)
     pair = _asymmetric_pair(K)
     if symmetric is None:
         symmetric = pair is None
@@ -67,7 +75,16 @@ def _checked(matrix: ArrayLike) -> NDArray[Any]:
             "similarities of 0. Pass matrix.toarray() if they are."
         )
         raise InputError(msg)
-    K = np.asanyarray(matrix)
+    if np.ma.is_masked(matrix):
+        msg = (
+            "fewpairs.from_matrix: got a masked array; every entry may be read. Fill "
+            "the mask first."
+        )
+        raise InputError(msg)
+    try:
+        K = np.asarray(matrix)  # a view of a memory map stays on disk
+    except ValueError:
+        K = np.empty(0, dtype=object)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         msg = (
             f"fewpairs.from_matrix: got an array of shape {K.shape}; a similarity "
@@ -93,8 +110,9 @@ def _asymmetric_pair(K: NDArray[Any]) -> tuple[int, int] | None:
     a, b = K[i, j].astype(np.float64), K[j, i].astype(np.float64)
     # A product X @ X.T is symmetric up to rounding, relative to its largest entries.
     eps = np.finfo(K.dtype).eps if K.dtype.kind == "f" else 0.0
-    size = np.nanmax(np.abs(a), initial=0.0)
-    different = np.flatnonzero(np.abs(a - b) > 64 * eps * size)
+    size = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+    with np.errstate(invalid="ignore"):
+        different = np.flatnonzero(np.abs(a - b) > 64 * eps * size)
     return (int(i[different[0]]), int(j[different[0]])) if different.size else None
 
 
@@ -115,6 +133,11 @@ class _MatrixSimilarity(Similarity):
     @property
     def name(self) -> str:
         return f"matrix of {self.matrix.dtype}"
+
+    def identify(self) -> Iterable[Any]:
+        """Return its shape, its type and a sample of its entries."""
+        i, j = np.random.default_rng(1).integers(self.size, size=(2, _SAMPLED_PAIRS))
+        return (self.matrix.shape, self.matrix.dtype.str, self.matrix[i, j])
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         n = len(self.matrix)

@@ -1,7 +1,7 @@
 """String similarities at native speed, by RapidFuzz."""
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -104,7 +104,7 @@ class StringSimilarity(Similarity):
         processor: Callable[[str], str] | None = None,
         workers: int = -1,
     ) -> None:
-        if scorer not in _SCORERS:
+        if not isinstance(scorer, str) or scorer not in _SCORERS:
             msg = (
                 f"fewpairs.StringSimilarity: unknown scorer {scorer!r}. "
                 f"Choose one of {', '.join(sorted(_SCORERS))}."
@@ -114,6 +114,22 @@ class StringSimilarity(Similarity):
             msg = (
                 f"fewpairs.StringSimilarity: weights={weights} with {scorer!r}; only "
                 "'levenshtein' takes weights."
+            )
+            raise InputError(msg)
+        if weights is not None and not (
+            isinstance(weights, tuple)
+            and len(weights) == 3
+            and all(isinstance(w, int) and w >= 0 for w in weights)
+        ):
+            msg = (
+                f"fewpairs.StringSimilarity: weights is {weights!r:.60}; pass whole "
+                "costs of insertion, deletion and substitution, such as (1, 1, 2)."
+            )
+            raise InputError(msg)
+        if processor is not None and not callable(processor):
+            msg = (
+                f"fewpairs.StringSimilarity: processor is {processor!r:.60}; pass a "
+                "function of one string."
             )
             raise InputError(msg)
         facts = _SCORERS[scorer]
@@ -130,6 +146,11 @@ class StringSimilarity(Similarity):
         """The call that makes this similarity."""
         weights = "" if self.weights is None else f", weights={self.weights}"
         return f'StringSimilarity("{self.scorer}"{weights})'
+
+    def identify(self) -> Iterable[Any]:
+        """Return the scorer, its weights, and the name of its processor."""
+        processor = getattr(self.processor, "__qualname__", repr(self.processor))
+        return ("strings", self.scorer, self.weights, processor)
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Check and process every string once."""

@@ -213,7 +213,8 @@ class Entries:
         parts = [(scattered[i != j], 1.0), *self._shared_by_lines()]
         number = sum(weight * part.size for part, weight in parts)
         total = sum(weight * float(part.sum()) for part, weight in parts)
-        squares = sum(weight * float(part @ part) for part, weight in parts)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = sum(weight * float(part @ part) for part, weight in parts)
         for lines in [*self.columns, *self.rows]:
             number += lines.values.size
             total += float(lines.sums.sum())

@@ -109,7 +109,9 @@ def _chosen_share(
         return 1e-3
     others = np.setdiff1d(np.arange(len(C)), S)
     rows = rng.permutation(others if len(others) else np.arange(len(C)))[:_ROWS]
-    X = C[rows].astype(np.float64)
+    # The share does not depend on the scale, and squares stay in range without it.
+    scale = float(np.abs(W).max()) or 1.0
+    W, X = W / scale, C[rows].astype(np.float64) / scale
     errors = np.zeros(len(_GRID))
     for fold in np.array_split(rng.permutation(len(S)), min(_FOLDS, len(S))):
         kept = np.setdiff1d(np.arange(len(S)), fold)

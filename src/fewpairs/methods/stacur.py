@@ -81,9 +81,11 @@ class StaCUR(LandmarkMethod):
         else:
             S1, S2 = self.draw_two(oracle.n, rng)
         C, R = oracle.columns(S1), oracle.rows(S2)
-        P, sigma, Q = pseudo_inverse_factors(gram(C), self.rcond)
+        W = C[S2].astype(np.float64)
+        scale = float(np.abs(W).max()) or 1.0  # keeps squares in range
+        P, sigma, Q = pseudo_inverse_factors(gram(C, scale), self.rcond)
         # CᵀK ≈ (n/s)·C[S₂]ᵀ·R is a matrix product sampled at the rows S₂.
-        U = (P * sigma) @ (Q.T @ (oracle.n / len(S1) * C[S2].T.astype(np.float64)))
+        U = (P * sigma) @ (Q.T @ (oracle.n / len(S1) / scale * W.T)) / scale
         left, weights, right = np.linalg.svd(U)
         kind = "independent rows" if self.independent else "the same rows"
         return join(

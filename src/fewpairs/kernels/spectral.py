@@ -106,7 +106,7 @@ def pseudo_inverse_factors(W: NDArray[Any], rcond: float) -> tuple[Array, Array,
 
 
 def gram(C: NDArray[Any], scale: float = 1.0) -> Array:
-    """Return CᵀC / scale² in float64, whatever the precision of C, without copying C."""
+    """Return CᵀC / scale² in float64, whatever the precision of C, not copying C."""
     out = np.zeros((C.shape[1], C.shape[1]))
     for start in range(0, len(C), _GRAM_ROWS):
         part = np.asarray(C[start : start + _GRAM_ROWS], dtype=np.float64) / scale

@@ -25,6 +25,7 @@ from fewpairs.methods import (
 from fewpairs.persistence import load
 from fewpairs.planning import Plan, plan
 from fewpairs.similarity import (
+    WMD,
     Cosine,
     Scorer,
     Similarity,
@@ -36,6 +37,7 @@ from fewpairs.similarity import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "WMD",
     "Approximation",
     "BudgetError",
     "Certificate",

@@ -20,7 +20,12 @@ ROOMS = [
     {"kernels.transport"},
     {"kernels.documents"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
-    | {"similarity.strings", "similarity.word_vectors", "similarity.wmd"},
+    | {
+        "similarity.strings",
+        "similarity.word_vectors",
+        "similarity.wmd",
+        "similarity.token_overlap",
+    },
     {"progress", "entries", "tariff", "landmarks"},
     {"ledger"},
     {"evaluator"},

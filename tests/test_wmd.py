@@ -211,6 +211,22 @@ def test_another_gamma_is_a_power():
     assert np.allclose(other, base**2.5)
 
 
+def test_another_gamma_takes_no_new_evaluation():
+    texts = random_texts(60)
+    one = fp.WMD((WORDS, vectors()), gamma=1.0)
+    ledger = fp.Ledger()
+    fp.approximate(texts, one, method="sms", budget=0.3, store=ledger)
+    three = one.with_gamma(3.0)
+    store = ledger.transformed(lambda K: K**3.0, three)
+    reused = fp.approximate(texts, three, method="sms", budget=0.3, store=store)
+    afresh = fp.approximate(texts, three, method="sms", budget=0.3)
+    assert reused.evaluations == 0
+    assert afresh.evaluations == ledger.evaluations
+    assert np.allclose(reused.dense(), afresh.dense(), rtol=1e-7)
+    with pytest.raises(fp.InputError, match="Use another ledger"):
+        fp.approximate(texts, three, budget=0.3, store=ledger)
+
+
 def test_words_are_split_stopped_and_weighted_as_documented():
     words, X = ["the", "cat", "dog", "dont"], np.eye(4)
     similarity = fp.WMD((words, X), stop_words=["the"])

@@ -30,6 +30,7 @@ from fewpairs.similarity import (
     Scorer,
     Similarity,
     StringSimilarity,
+    TokenOverlap,
     from_function,
     from_matrix,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "Skeleton",
     "StaCUR",
     "StringSimilarity",
+    "TokenOverlap",
     "Uniform",
     "approximate",
     "from_function",

@@ -1,9 +1,12 @@
 """Ledger: what has been paid for."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
+from fewpairs.similarity.base import Similarity
 
 __all__ = ["Ledger"]
 
@@ -68,6 +71,22 @@ class Ledger:
             )
             raise InputError(msg)
         return self.entries
+
+    def transformed(
+        self, function: Callable[[Any], Any], similarity: Similarity
+    ) -> "Ledger":
+        """Return a ledger of another similarity that is a function of this one's.
+
+        ``function`` maps arrays of known values to those of ``similarity``; nothing is
+        evaluated. exp(−γ·distance) of another γ, for one, is a power:
+        ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``.
+        """
+        out = Ledger()
+        if self.entries is not None and self._subject is not None:
+            out.entries = self.entries.transformed(function)
+            out._subject = replace(self._subject, similarity=similarity.name)
+            out.evaluations = self.evaluations
+        return out
 
     def __repr__(self) -> str:
         if self._subject is None:

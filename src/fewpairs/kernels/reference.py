@@ -39,7 +39,7 @@ def transport(supply: NDArray[Any], demand: NDArray[Any], cost: NDArray[Any]) ->
     if found.status != 0:
         msg = f"linear programming failed: {found.message}"
         raise ArithmeticError(msg)
-    return float(found.fun) * size * mass
+    return float(cost.ravel() @ found.x) * mass
 
 
 def document_distance(

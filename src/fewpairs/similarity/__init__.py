@@ -8,6 +8,7 @@ from fewpairs.similarity.cosine import Cosine
 from fewpairs.similarity.function import from_function
 from fewpairs.similarity.matrix import from_matrix
 from fewpairs.similarity.strings import StringSimilarity
+from fewpairs.similarity.token_overlap import TokenOverlap
 from fewpairs.similarity.wmd import WMD
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Scorer",
     "Similarity",
     "StringSimilarity",
+    "TokenOverlap",
     "from_function",
     "from_matrix",
 ]

@@ -25,6 +25,7 @@ ROOMS = [
         "similarity.word_vectors",
         "similarity.wmd",
         "similarity.token_overlap",
+        "similarity.wme",
     },
     {"progress", "entries", "tariff", "landmarks"},
     {"ledger"},

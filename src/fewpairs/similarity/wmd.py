@@ -176,20 +176,16 @@ class WMDScorer(Scorer):
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exp(−γ·distance) of single pairs."""
-        return self._similar(self.pair_distances(i, j), i, j)
+        return np.asarray(np.exp(-self._gamma * self.pair_distances(i, j)))
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
         """Return exp(−γ·distance) of all rows and columns."""
-        distances = self.distances(rows, columns)
-        return self._similar(distances, rows[:, None], columns[None, :])
+        return np.asarray(np.exp(-self._gamma * self.distances(rows, columns)))
 
-    def _similar(
-        self, distances: NDArray[Any], i: NDArray[Any], j: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        values = np.exp(-self._gamma * distances)
+    def _far(self, out: NDArray[Any], i: NDArray[Any], j: NDArray[Any]) -> None:
+        """Put texts without a word infinitely far from all others."""
         if self._empty.any():
-            values[(self._empty[i] | self._empty[j]) & (i != j)] = 0.0
-        return np.asarray(values)
+            out[(self._empty[i] | self._empty[j]) & (i != j)] = np.inf
 
     def pair_distances(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return the distances of single pairs."""
@@ -206,6 +202,7 @@ class WMDScorer(Scorer):
         self._spread(work, _cuts(np.cumsum(size), self._threads))
         for t in np.flatnonzero(out < 0):
             out[t] = self._fall_back(i[t], j[t])
+        self._far(out, i, j)
         return out
 
     def distances(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
@@ -241,6 +238,7 @@ class WMDScorer(Scorer):
             self._sweep_tile(ours, theirs, products, out[start:end], relaxed=relaxed)
         for r, c in np.argwhere(out < 0):
             out[r, c] = self._fall_back(rows[r], columns[c])
+        self._far(out, rows[:, None], columns[None, :])
         return out
 
     def _sweep_tile(

@@ -21,7 +21,7 @@ check: $(VENV)/.installed-check  ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed  ## measure speed and memory, as ratios in one run
+bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks
 
 format: $(VENV)/.installed-check  ## rewrite the code in the project's format

@@ -16,9 +16,17 @@ SOURCE = Path(fp.__file__).parent
 # Rooms from the bottom up: a module may import from its own room and those before.
 ROOMS = [
     {"errors", "fingerprint"},
-    {"kernels", "kernels.spectral"},
+    {"kernels", "kernels.simd", "kernels.reference", "kernels.spectral"},
+    {"kernels.transport"},
+    {"kernels.documents"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
-    | {"similarity.strings"},
+    | {
+        "similarity.strings",
+        "similarity.word_vectors",
+        "similarity.wmd",
+        "similarity.token_overlap",
+        "similarity.wme",
+    },
     {"progress", "entries", "tariff", "landmarks"},
     {"ledger"},
     {"evaluator"},

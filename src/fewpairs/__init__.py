@@ -25,10 +25,12 @@ from fewpairs.methods import (
 from fewpairs.persistence import load
 from fewpairs.planning import Plan, plan
 from fewpairs.similarity import (
+    WMD,
     Cosine,
     Scorer,
     Similarity,
     StringSimilarity,
+    TokenOverlap,
     from_function,
     from_matrix,
 )
@@ -36,6 +38,7 @@ from fewpairs.similarity import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "WMD",
     "Approximation",
     "BudgetError",
     "Certificate",
@@ -58,6 +61,7 @@ __all__ = [
     "Skeleton",
     "StaCUR",
     "StringSimilarity",
+    "TokenOverlap",
     "Uniform",
     "approximate",
     "from_function",

@@ -265,7 +265,7 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
             f"has {scorer.n}. Its bind() must keep every item, in order."
         )
         raise InputError(msg)
-    scorer.identity = fingerprint(similarity.identify(), items)
+    scorer.identity = (fingerprint(similarity.identify()), fingerprint(items))
     return scorer
 
 

@@ -1,5 +1,6 @@
 """Entries: the known part of an n×n matrix, as whole lines and scattered pairs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -89,6 +90,21 @@ class Entries:
         if len(i):
             self._added.append((self._key(i, j), np.asarray(values, dtype=np.float64)))
             self._table = self._moments = None
+
+    def transformed(self, function: Callable[[Any], Any]) -> "Entries":
+        """Return the same entries with ``function`` applied to every value."""
+        diagonal = self.diagonal
+        if diagonal is not None:
+            diagonal = float(function(np.array([diagonal]))[0])
+        out = Entries(self.n, symmetric=self.symmetric, diagonal=diagonal)
+        sides: list[tuple[Axis, list[Lines]]]
+        sides = [("columns", self.columns), ("rows", self.rows)]
+        for axis, blocks in sides:
+            for lines in blocks:
+                out.add_lines(lines.indices, function(lines.values), axis)
+        keys, values = self.scattered()
+        out.add_pairs(*self._ends(keys), function(values))
+        return out
 
     # --- reading ---------------------------------------------------------------
 

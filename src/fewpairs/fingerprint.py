@@ -9,8 +9,8 @@ import numpy as np
 __all__ = ["fingerprint"]
 
 
-def fingerprint(*things: Iterable[Any]) -> str:
-    """Return a hash of everything in ``things``: texts, numbers, arrays, tuples.
+def fingerprint(things: Iterable[Any]) -> str:
+    """Return a hash of all ``things``: texts, numbers, arrays, tuples.
 
     What has no value of its own (an object with the default ``repr``) counts by its
     type, because its address says nothing.
@@ -22,10 +22,9 @@ def fingerprint(*things: Iterable[Any]) -> str:
     """
     digest = hashlib.blake2b(digest_size=16)
     for thing in things:
-        for part in thing:
-            data = _bytes(part)
-            digest.update(len(data).to_bytes(8, "little"))
-            digest.update(data)
+        data = _bytes(thing)
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
     return digest.hexdigest()
 
 

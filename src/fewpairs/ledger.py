@@ -1,9 +1,13 @@
 """Ledger: what has been paid for."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
+from fewpairs.similarity.base import Similarity
 
 __all__ = ["Ledger"]
 
@@ -16,10 +20,11 @@ class _Subject:
     similarity: str
     symmetric: bool
     symmetrized: bool
-    identity: str
+    identity: tuple[str, str]
 
     def __str__(self) -> str:
-        return f"{self.similarity} of {self.n:,} items ({self.identity[:8]})"
+        similarity, items = (part[:6] for part in self.identity)
+        return f"{self.similarity} ({similarity}) of {self.n:,} items ({items})"
 
 
 class Ledger:
@@ -58,7 +63,7 @@ class Ledger:
         symmetric: bool,
         symmetrized: bool,
         diagonal: float | None,
-        identity: str = "",
+        identity: tuple[str, str] = ("", ""),
     ) -> Entries:
         """Return the entries of this matrix; refuse another one."""
         subject = _Subject(n, similarity, symmetric, symmetrized, identity)
@@ -74,6 +79,29 @@ class Ledger:
             )
             raise InputError(msg)
         return self.entries
+
+    def transformed(
+        self, function: Callable[[Any], Any], similarity: Similarity
+    ) -> "Ledger":
+        """Return a ledger of another similarity that is a function of this one's.
+
+        ``function`` maps arrays of known values to those of ``similarity``; nothing is
+        evaluated. exp(−γ·distance) of another γ, for one, is a power:
+        ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``.
+        """
+        out = Ledger()
+        if self.entries is not None and self._subject is not None:
+            out.entries = self.entries.transformed(function)
+            out._subject = replace(
+                self._subject,
+                similarity=similarity.name,
+                identity=(
+                    fingerprint(similarity.identify()),
+                    self._subject.identity[1],
+                ),
+            )
+            out.evaluations = self.evaluations
+        return out
 
     def __repr__(self) -> str:
         if self._subject is None:

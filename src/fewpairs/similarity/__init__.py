@@ -8,12 +8,16 @@ from fewpairs.similarity.cosine import Cosine
 from fewpairs.similarity.function import from_function
 from fewpairs.similarity.matrix import from_matrix
 from fewpairs.similarity.strings import StringSimilarity
+from fewpairs.similarity.token_overlap import TokenOverlap
+from fewpairs.similarity.wmd import WMD
 
 __all__ = [
+    "WMD",
     "Cosine",
     "Scorer",
     "Similarity",
     "StringSimilarity",
+    "TokenOverlap",
     "from_function",
     "from_matrix",
 ]

@@ -18,7 +18,13 @@ ROOMS = [
     {"errors"},
     {"kernels", "kernels.spectral"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
-    | {"similarity.strings"},
+    | {
+        f"similarity.{name}"
+        for name in (
+            "strings bert_forward classifier_loading cross_encoder cross_options lanes "
+            "pair_assembly pair_batches pair_mlp pair_training"
+        ).split()
+    },
     {"progress", "entries", "tariff", "landmarks"},
     {"ledger"},
     {"evaluator"},
@@ -97,7 +103,10 @@ def test_only_the_evaluator_calls_a_scorer():
 
 
 def test_importing_fewpairs_imports_no_heavy_library():
-    heavy = "sklearn torch numba dask pandas matplotlib rich typer rapidfuzz zarr"
+    heavy = (
+        "sklearn torch transformers safetensors numba dask pandas matplotlib rich "
+        "typer rapidfuzz zarr"
+    )
     found = f"[m for m in {heavy.split()!r} if m in sys.modules]"
     code = f"import sys, fewpairs; print({found})"
     found = subprocess.run(

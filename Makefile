@@ -21,7 +21,7 @@ check: $(VENV)/.installed-check  ## lint, format and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.installed  ## measure speed and memory, as ratios in one run
+bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks
 
 format: $(VENV)/.installed-check  ## rewrite the code in the project's format
@@ -37,6 +37,10 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml
 	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed constraints.txt
+	$(PIP) install -e '.[test,torch]' -c constraints.txt
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

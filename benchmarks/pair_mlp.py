@@ -1,7 +1,9 @@
 """PairMLP on a block of mention pairs, against a plain forward in torch.
 
-The plain way concatenates [a; b; a∘b] for every pair of the block and runs the network
-on it, in batches (the best of three sizes), in float32 on the same cores.
+The plain way concatenates [a; b; a∘b] for every pair and runs the network on it, in
+float32 on the same cores: the whole block at once, and in batches (the best of three
+sizes). Splitting the first layer saves two thirds of its multiplications, so against
+the best batches about 3 is what float32 arithmetic allows.
 """
 
 import importlib.util
@@ -29,9 +31,11 @@ def run() -> None:
         ours, plain = _sides(width)
         difference = np.abs(ours() - plain(BATCHES[0])()).max()
         assert difference < 1e-4, f"they differ by {difference}"
-        mine, *theirs = best_of(RUNS, ours, *(plain(batch) for batch in BATCHES))
-        what = f"d = {width:,}: plain torch forward / PairMLP.block"
-        rows.append((what, min(theirs) / mine, "≥ 5"))
+        sizes = (SIDE * SIDE, *BATCHES)
+        mine, whole, *batches = best_of(RUNS, ours, *(plain(size) for size in sizes))
+        for how, theirs in (("whole block", whole), ("best batches", min(batches))):
+            what = f"d = {width:,}: plain torch forward, {how} / PairMLP.block"
+            rows.append((what, theirs / mine, "≥ 5"))
     table(title, rows)
 
 

@@ -16,7 +16,7 @@ SOURCE = Path(fp.__file__).parent
 # Rooms from the bottom up: a module may import from its own room and those before.
 ROOMS = [
     {"errors"},
-    {"kernels", "kernels.spectral"},
+    {"kernels", "kernels.blas", "kernels.spectral"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"

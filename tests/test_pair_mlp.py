@@ -78,6 +78,17 @@ def test_blocks_of_every_shape_agree_with_pairs(shape):
     assert np.allclose(block.ravel(), pairs, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("library", ["there", "missing"])
+def test_large_blocks_in_lanes_agree_with_small_ones(monkeypatch, library):
+    if library == "missing":
+        monkeypatch.setitem(sys.modules, "threadpoolctl", None)
+    scorer = fp.PairMLP(layers(4, 6)).bind(vectors(100, 4))
+    monkeypatch.setattr("fewpairs.similarity.pair_mlp._ROWS", 64)
+    small = scorer.block(np.arange(100), np.arange(90))
+    monkeypatch.setattr("fewpairs.similarity.pair_mlp._LARGE", 0)
+    assert np.array_equal(scorer.block(np.arange(100), np.arange(90)), small)
+
+
 def test_large_logits_do_not_overflow():
     weights = [(np.full((1, 3), 1e4), np.zeros(1)), (np.array([[1e4]]), np.zeros(1))]
     negative = [weights[0], (np.array([[-1e4]]), np.zeros(1))]

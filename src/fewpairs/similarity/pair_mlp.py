@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.kernels.blas import in_lanes
 from fewpairs.similarity.base import Indices, Scorer, Similarity
 from fewpairs.similarity.classifier_loading import require
 
@@ -21,6 +22,8 @@ Layers = Sequence[tuple[ArrayLike, ArrayLike]]
 _CALL = "fewpairs.PairMLP"
 # Pairs that go through the layers together: enough for BLAS, little enough for caches.
 _ROWS = 1_024
+# Multiplications of a block that are worth a thread a core.
+_LARGE = 1 << 31
 
 
 class PairMLP(Similarity):
@@ -168,19 +171,23 @@ class _MLPScorer(Scorer):
         out = np.empty((len(rows), len(columns)), dtype=np.float32)
         wide = max(1, min(len(columns), _ROWS))
         high = max(1, _ROWS // wide)
-        for left in range(0, len(columns), wide):
-            c = columns[left : left + wide]
-            C = self._X[c]
-            for top in range(0, len(rows), high):
-                r = rows[top : top + high]
-                products = self._X[r][:, None, :] * C[None, :, :]
-                # One product of matrices for all pairs of these rows and columns.
-                H = products.reshape(len(r) * len(c), -1) @ self._product
-                H = H.reshape(len(r), len(c), -1)
-                a, b = r[:, None], c[None, :]
-                out[top : top + high, left : left + wide] = self._orders(
-                    H, (a, b), (b, a)
-                )
+
+        def fill(corner: tuple[int, int]) -> None:
+            top, left = corner
+            r, c = rows[top : top + high], columns[left : left + wide]
+            products = self._X[r][:, None, :] * self._X[c][None, :, :]
+            # One product of matrices for all pairs of these rows and columns.
+            H = products.reshape(len(r) * len(c), -1) @ self._product
+            a, b = r[:, None], c[None, :]
+            values = self._orders(H.reshape(len(r), len(c), -1), (a, b), (b, a))
+            out[top : top + high, left : left + wide] = values
+
+        tiles = product(range(0, len(rows), high), range(0, len(columns), wide))
+        if out.size * self._product.size < _LARGE:
+            for corner in tiles:
+                fill(corner)
+        else:
+            in_lanes(fill, tiles)
         return self._activate(out)
 
     def _orders(self, H: NDArray[Any], there: Any, back: Any) -> Float32:

@@ -39,6 +39,10 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 	$(PIP) install -e .
 	@touch $@
 
+$(VENV)/.installed-test: $(VENV)/.installed constraints.txt
+	$(PIP) install -e '.[test,torch]' -c constraints.txt
+	@touch $@
+
 $(VENV)/.installed-%: $(VENV)/.installed
 	$(PIP) install -e '.[$*]'
 	@touch $@

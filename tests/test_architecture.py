@@ -16,16 +16,18 @@ SOURCE = Path(fp.__file__).parent
 # Rooms from the bottom up: a module may import from its own room and those before.
 ROOMS = [
     {"errors", "fingerprint"},
-    {"kernels", "kernels.simd", "kernels.reference", "kernels.spectral"},
+    {"kernels"}
+    | {f"kernels.{name}" for name in ("blas", "reference", "simd", "spectral")},
     {"kernels.transport"},
     {"kernels.documents"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
-        "similarity.strings",
-        "similarity.word_vectors",
-        "similarity.wmd",
-        "similarity.token_overlap",
-        "similarity.wme",
+        f"similarity.{name}"
+        for name in (
+            "strings token_overlap word_vectors wmd wme bert_forward "
+            "classifier_loading cross_encoder cross_options lanes pair_assembly pair_batches pair_mlp "
+            "pair_training"
+        ).split()
     },
     {"progress", "entries", "tariff", "landmarks"},
     {"ledger"},
@@ -105,7 +107,10 @@ def test_only_the_evaluator_calls_a_scorer():
 
 
 def test_importing_fewpairs_imports_no_heavy_library():
-    heavy = "sklearn torch numba dask pandas matplotlib rich typer rapidfuzz zarr"
+    heavy = (
+        "sklearn torch transformers safetensors numba dask pandas matplotlib rich "
+        "typer rapidfuzz zarr"
+    )
     found = f"[m for m in {heavy.split()!r} if m in sys.modules]"
     code = f"import sys, fewpairs; print({found})"
     found = subprocess.run(

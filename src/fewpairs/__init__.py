@@ -1,5 +1,8 @@
 """fewpairs: the whole similarity matrix from a few of its pairs."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from fewpairs.approximating import approximate
 from fewpairs.approximation import Approximation
 from fewpairs.certificate import Certificate
@@ -35,6 +38,11 @@ from fewpairs.similarity import (
     from_matrix,
 )
 
+if TYPE_CHECKING:
+    from fewpairs.similarity.cross_encoder import CrossEncoder
+    from fewpairs.similarity.pair_mlp import PairMLP
+    from fewpairs.similarity.pair_training import train_pair_mlp
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -43,6 +51,7 @@ __all__ = [
     "BudgetError",
     "Certificate",
     "Cosine",
+    "CrossEncoder",
     "FewpairsError",
     "FewpairsWarning",
     "InputError",
@@ -51,6 +60,7 @@ __all__ = [
     "MissingExtraError",
     "Nystrom",
     "Optimal",
+    "PairMLP",
     "Plan",
     "Regularized",
     "SMSNystrom",
@@ -68,4 +78,25 @@ __all__ = [
     "from_matrix",
     "load",
     "plan",
+    "train_pair_mlp",
 ]
+
+# Names of the torch extra, found when they are first used.
+_LAZY = {
+    "CrossEncoder": "fewpairs.similarity.cross_encoder",
+    "PairMLP": "fewpairs.similarity.pair_mlp",
+    "train_pair_mlp": "fewpairs.similarity.pair_training",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        msg = f"module 'fewpairs' has no attribute {name!r}"
+        raise AttributeError(msg)
+    thing = getattr(import_module(_LAZY[name]), name)
+    globals()[name] = thing
+    return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

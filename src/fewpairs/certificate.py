@@ -91,7 +91,7 @@ def certify(
     i, j = oracle.read.sample_unknown(size, rng)
     truth = oracle.pairs(i, j)
     # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
-    swap = rng.random(len(i)) < 0.5
+    swap = (rng.random(len(i)) < 0.5) & oracle.symmetric
     guess = factors.predict(np.where(swap, j, i), np.where(swap, i, j))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         unseen = _unseen_values(truth, oracle.read, before) + _unseen_predictions(

@@ -25,8 +25,8 @@ ROOMS = [
         f"similarity.{name}"
         for name in (
             "strings token_overlap word_vectors wmd wme bert_forward "
-            "classifier_loading cross_encoder cross_options lanes pair_assembly pair_batches pair_mlp "
-            "pair_training"
+            "classifier_loading cross_encoder cross_options lanes pair_assembly "
+            "pair_batches pair_mlp pair_training"
         ).split()
     },
     {"progress", "entries", "tariff", "landmarks"},

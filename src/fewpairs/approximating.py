@@ -12,7 +12,7 @@ from fewpairs.certificate import certify, exact_certificate, pairs_for
 from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.ledger import Ledger
+from fewpairs.ledger import Identity, Ledger
 from fewpairs.methods import Method, as_method
 from fewpairs.oracle import Oracle, pairs_to_check
 from fewpairs.progress import Progress, RichProgress, Silence
@@ -115,6 +115,7 @@ def approximate(
             ledger=store,
             progress=shown,
             rng=symmetry_rng,
+            identity=lambda: identity_of(recipe, items),
         )
         for_symmetry = oracle.evaluations
         settled = settle(chosen, recipe, oracle.tariff, budget)
@@ -164,7 +165,8 @@ def settle(
     if limit is None:
         method = method.resolve(tariff, None)
         price = method.price(tariff)
-        held_out = pairs_for(price, calls)
+        unread = max(0, tariff.everything() - price) // calls
+        held_out = min(pairs_for(price, calls), unread)
         return Settled(method, held_out, price + held_out * calls)
     check = 2 * pairs_to_check(similarity, tariff.n, limit)
     left = limit if budget == 1.0 and isinstance(budget, float) else limit - check
@@ -265,8 +267,14 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
             f"has {scorer.n}. Its bind() must keep every item, in order."
         )
         raise InputError(msg)
-    scorer.identity = (fingerprint(similarity.identify()), fingerprint(items))
     return scorer
+
+
+def identity_of(similarity: Similarity, items: Sequence[Any] | None) -> Identity:
+    """Return fingerprints of a similarity and of its items, for a ledger."""
+    return fingerprint(similarity.identify()), fingerprint(
+        () if items is None else items
+    )
 
 
 def check_seed(seed: Any, call: str) -> int:

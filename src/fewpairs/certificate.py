@@ -19,6 +19,7 @@ _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
 _TINY = 1e-250
 _DRAWS = 1_000
+_FAR = 10
 _BLOCK = 1 << 22  # entries compared at once
 
 
@@ -65,7 +66,7 @@ class Certificate:
                 "values out of range"
             )
         low, high = self.interval
-        if not self.pairs and not self.unread:
+        if not self.unread:
             exact = f"relative error {self.relative_error:.4g}, exactly"
             return f"{exact} (all pairs were read)"
         return (
@@ -94,9 +95,9 @@ def certify(
     swap = (rng.random(len(i)) < 0.5) & oracle.symmetric
     guess = factors.predict(np.where(swap, j, i), np.where(swap, i, j))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        unseen = _unseen_values(truth, oracle.read, before) + _unseen_predictions(
-            guess, truth, factors, oracle.read, rng
-        )
+        held = _held_badly(truth, truth - guess, truth)
+        unseen = _unseen_values(truth, held, factors, oracle.read, before)
+        unseen += held * _unseen_predictions(guess, truth, factors, oracle.read, rng)
     return _estimate(truth, truth - guess, before, oracle.read.pairs, unseen)
 
 
@@ -110,8 +111,8 @@ def _estimate(
     """Add up what is known of read pairs and what held-out ones say of the rest."""
     m = len(truth)
     unread = everything - read.number
-    if unread == 0:
-        return Certificate(0.0, (0.0, 0.0), 1.0, 0, 0.0)
+    if unread == m:  # nothing is left to predict
+        return Certificate(0.0, (0.0, 0.0), 1.0, m, 0.0)
     nothing = Certificate(
         math.nan, (0.0, math.inf), math.nan, m, (unread - m) / everything
     )
@@ -144,15 +145,49 @@ def _estimate(
 # than anything in the sample is added to the upper end of the interval.
 
 
-def _unseen_values(truth: NDArray[np.float64], read: Entries, before: Moments) -> float:
-    """Return the squares that true values beyond all held-out ones may add."""
-    values = read.line_values()
+def _held_badly(
+    values: NDArray[np.float64],
+    errors: NDArray[np.float64],
+    truth: NDArray[np.float64],
+) -> float:
+    """Return which share of the squares of far values predictions may miss, up to 1.
+
+    From the worst of the values farthest from the mean, with a factor of ten in hand.
+    A spike that no low rank holds is missed entirely; where even the worst is tiny,
+    the matrix is held as a whole.
+    """
+    distance = np.abs(values - truth.mean()) if len(truth) else np.zeros(0)
+    far = np.argsort(distance)[-_FAR:]
+    if not len(far) or distance[far[0]] == 0:
+        return 1.0
+    worst = float(np.max(np.abs(errors[far]) / distance[far]))
+    return min(1.0, (10 * worst) ** 2)
+
+
+def _unseen_values(
+    truth: NDArray[np.float64],
+    held_badly: float,
+    factors: Factors,
+    read: Entries,
+    before: Moments,
+) -> float:
+    """Return the squares that true values beyond all held-out ones may add.
+
+    They count as predicted by the mean where far values are held badly, in the sample
+    or by the factors themselves.
+    """
+    i, j, values = read.line_sample()
     if not len(values) or not len(truth):
         return 0.0
-    mean = truth.mean()
-    distance = np.abs(values - mean)
-    beyond = distance[distance > np.abs(truth - mean).max()].astype(np.float64)
-    return (read.pairs - before.number) * float(beyond @ beyond) / len(values)
+    distance = np.abs(values - truth.mean())
+    beyond = np.flatnonzero(distance > np.abs(truth - truth.mean()).max())
+    if not len(beyond):
+        return 0.0
+    squares = float(distance[beyond] @ distance[beyond])
+    some = beyond[:: max(1, len(beyond) // _DRAWS)]
+    residual = values[some] - factors.predict(i[some], j[some])
+    share = max(held_badly, _held_badly(values[some], residual, truth))
+    return share * (read.pairs - before.number) * squares / len(values)
 
 
 def _unseen_predictions(

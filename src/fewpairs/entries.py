@@ -256,8 +256,10 @@ class Entries:
                 parts.append((crossing[off], weight))
         return parts
 
-    def line_values(self, most: int = 1 << 18) -> NDArray[Any]:
-        """Return about ``most`` off-diagonal values of known lines, evenly spread.
+    def line_sample(
+        self, most: int = 1 << 18
+    ) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return about ``most`` off-diagonal entries of known lines: i, j, values.
 
         A window of each line, every line's farther along than the one before.
         """
@@ -266,17 +268,18 @@ class Entries:
             for block in [*self.columns, *self.rows]
             for index, values in zip(block.indices, block.values, strict=True)
         ]
-        if not lines:
-            return np.empty(0)
-        width = min(self.n, max(1, most // len(lines)))
-        parts = []
-        for t, (index, values) in enumerate(lines):
-            start = t * self.n // len(lines) % (self.n - width + 1)
-            window = values[start : start + width]
-            if start <= index < start + width:
-                window = np.delete(window, index - start)
-            parts.append(window)
-        return np.concatenate(parts)
+        columns = sum(len(block.indices) for block in self.columns)
+        width = min(self.n, max(1, most // max(1, len(lines))))
+        own = np.repeat(np.array([index for index, _ in lines], dtype=np.int64), width)
+        starts = np.arange(len(lines)) * self.n // max(1, len(lines))
+        starts %= self.n - width + 1
+        along = (starts[:, None] + np.arange(width)[None, :]).ravel()
+        windows = [v[a : a + width] for (_, v), a in zip(lines, starts, strict=True)]
+        values = np.concatenate(windows) if windows else np.empty(0)
+        is_column = np.arange(len(own)) < columns * width
+        i, j = np.where(is_column, along, own), np.where(is_column, own, along)
+        off = i != j
+        return i[off], j[off], values[off].astype(np.float64)
 
     def sample_unknown(
         self, size: int, rng: np.random.Generator

@@ -2,18 +2,21 @@
 
 import hashlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 __all__ = ["fingerprint"]
 
+_ROWS = 1 << 14  # of an array, hashed at once
+
 
 def fingerprint(things: Iterable[Any]) -> str:
     """Return a hash of all ``things``: texts, numbers, arrays, tuples.
 
-    What has no value of its own (an object with the default ``repr``) counts by its
-    type, because its address says nothing.
+    An object with the default ``repr`` counts by its type and attributes, a function by
+    its name: an address says nothing.
 
     >>> fingerprint(["a", "b"]) == fingerprint(["a", "b"])
     True
@@ -28,12 +31,18 @@ def fingerprint(things: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _bytes(part: Any) -> bytes:
+def _bytes(part: Any) -> bytes | memoryview:
     if isinstance(part, bytes):
         return part
     if isinstance(part, np.ndarray) and part.dtype.kind != "O":
-        return f"{part.dtype.str}{part.shape}".encode() + bytes(part.tobytes())
-    if isinstance(part, (list, tuple, dict)):
+        kind = hashlib.blake2b(f"{part.dtype.str}{part.shape}".encode())
+        for start in range(0, len(part), _ROWS) if part.ndim else [0]:
+            rows = part[start : start + _ROWS] if part.ndim else part
+            kind.update(np.ascontiguousarray(rows).view(np.uint8).data)
+        return kind.digest()
+    if isinstance(part, dict):
+        return fingerprint(part.items()).encode()
+    if isinstance(part, (list, tuple, np.ndarray)):
         return fingerprint(part).encode()
     return _text(part).encode("utf-8", errors="surrogatepass")
 
@@ -41,10 +50,14 @@ def _bytes(part: Any) -> bytes:
 def _text(part: Any) -> str:
     if isinstance(part, str):
         return part
+    if isinstance(part, partial):
+        return fingerprint([part.func, part.args, part.keywords])
     shown: Any = type(part).__repr__
-    if shown is object.__repr__ or callable(part):
-        return type(part).__qualname__
+    if callable(part) and hasattr(part, "__qualname__"):
+        return f"{part.__module__}.{part.__qualname__}"
     try:
+        if shown is object.__repr__ or callable(part):
+            return type(part).__qualname__ + fingerprint(vars(part).items())
         return repr(sorted(part)) if isinstance(part, (set, frozenset)) else repr(part)
     except Exception:  # noqa: BLE001 - an item may refuse to be shown or sorted
         return type(part).__qualname__

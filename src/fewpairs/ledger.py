@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from fewpairs.entries import Entries
@@ -9,7 +10,10 @@ from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["Ledger"]
+__all__ = ["Identity", "Ledger"]
+
+# Fingerprints of a similarity and of the items.
+Identity = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -20,11 +24,9 @@ class _Subject:
     similarity: str
     symmetric: bool
     symmetrized: bool
-    identity: tuple[str, str]
 
     def __str__(self) -> str:
-        similarity, items = (part[:6] for part in self.identity)
-        return f"{self.similarity} ({similarity}) of {self.n:,} items ({items})"
+        return f"{self.similarity} of {self.n:,} items"
 
 
 class Ledger:
@@ -49,6 +51,7 @@ class Ledger:
         self.entries: Entries | None = None
         self.evaluations = 0
         self._subject: _Subject | None = None
+        self._identify: Callable[[], Identity] = lambda: ("", "")
 
     @property
     def symmetric(self) -> bool | None:
@@ -63,19 +66,23 @@ class Ledger:
         symmetric: bool,
         symmetrized: bool,
         diagonal: float | None,
-        identity: tuple[str, str] = ("", ""),
+        identity: Callable[[], Identity] | None = None,
     ) -> Entries:
-        """Return the entries of this matrix; refuse another one."""
-        subject = _Subject(n, similarity, symmetric, symmetrized, identity)
+        """Return the entries of this matrix; refuse another one.
+
+        Fingerprints are taken when a second run comes, not before: most never do.
+        """
+        subject = _Subject(n, similarity, symmetric, symmetrized)
+        identify = identity or (lambda: ("", ""))
         if self.entries is None:
-            self._subject = subject
+            self._subject, self._identify = subject, cache(identify)
             one_sided = symmetric or symmetrized
             self.entries = Entries(n, symmetric=one_sided, diagonal=diagonal)
-        elif subject != self._subject:
+        elif subject != self._subject or self._identify() != identify():
             msg = (
                 f"fewpairs.Ledger: this ledger holds evaluations of {self._subject}, "
-                f"and was given {subject}. Use another ledger for other items or "
-                "another similarity."
+                f"and was given {subject}, other items or another similarity. Use "
+                "another ledger for them."
             )
             raise InputError(msg)
         return self.entries
@@ -92,14 +99,9 @@ class Ledger:
         out = Ledger()
         if self.entries is not None and self._subject is not None:
             out.entries = self.entries.transformed(function)
-            out._subject = replace(
-                self._subject,
-                similarity=similarity.name,
-                identity=(
-                    fingerprint(similarity.identify()),
-                    self._subject.identity[1],
-                ),
-            )
+            out._subject = replace(self._subject, similarity=similarity.name)
+            other = fingerprint(similarity.identify())
+            out._identify = cache(lambda: (other, self._identify()[1]))
             out.evaluations = self.evaluations
         return out
 

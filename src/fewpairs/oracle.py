@@ -1,5 +1,6 @@
 """Oracle: the only reader of the matrix. It counts, and it keeps the budget."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.entries import Axis, Entries
 from fewpairs.errors import BudgetError, InputError, SimilarityError
 from fewpairs.evaluator import Evaluator
-from fewpairs.ledger import Ledger
+from fewpairs.ledger import Identity, Ledger
 from fewpairs.progress import Progress, Silence
 from fewpairs.similarity.base import Indices, Scorer, Similarity
 from fewpairs.tariff import Budget, Tariff
@@ -45,6 +46,8 @@ class Oracle:
         Told of every finished chunk.
     rng
         Draws the pairs on which an unproven symmetry is checked.
+    identity
+        Fingerprints the similarity and the items, where a ledger has to know.
 
     Attributes
     ----------
@@ -70,6 +73,7 @@ class Oracle:
         ledger: Ledger | None = None,
         progress: Progress | None = None,
         rng: np.random.Generator | None = None,
+        identity: Callable[[], Identity] | None = None,
     ) -> None:
         self.n = scorer.n
         self.name = similarity.name
@@ -108,7 +112,7 @@ class Oracle:
             symmetric=symmetric,
             symmetrized=averages,
             diagonal=similarity.diagonal,
-            identity=scorer.identity,
+            identity=identity,
         )
         shared = ledger is not None
         self.read = (

@@ -12,6 +12,7 @@ from fewpairs.approximating import (
     bind,
     check_seed,
     foresee,
+    identity_of,
     settle,
 )
 from fewpairs.ledger import Ledger
@@ -121,7 +122,14 @@ def plan(
     # The same pairs settle the symmetry as in the run itself: they are paid for once.
     rng, *_ = np.random.default_rng(check_seed(seed, call)).spawn(3)
     ledger = Ledger()
-    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, ledger=ledger, rng=rng)
+    oracle = Oracle(
+        scorer,
+        recipe,
+        symmetrize=symmetrize,
+        ledger=ledger,
+        rng=rng,
+        identity=lambda: identity_of(recipe, items),
+    )
     expected = settle(chosen, recipe, oracle.tariff, budget)
     each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
     everything = oracle.tariff.everything()

@@ -44,10 +44,14 @@ class Tariff:
         return self._price(k * (self.n - 1) - shared, k)
 
     def cross(self, columns: int, rows: int, both: int = 0) -> int:
-        """Price of whole columns and rows, ``both`` of which are the same items."""
+        """Price of whole columns and rows, at least ``both`` of which coincide.
+
+        Of an asymmetric matrix all may: coinciding items share a diagonal entry, which
+        leaves more others to pay for where the diagonal is free.
+        """
         if self.symmetric:
             return self.lines(columns + rows - both)
-        diagonal = columns + rows - both
+        diagonal = max(columns, rows)
         entries = self.n * (columns + rows) - columns * rows
         return self._price(entries - diagonal, diagonal)
 

@@ -51,9 +51,6 @@ class Scorer(ABC):
     ----------
     n
         Number of items.
-    identity
-        Fingerprints of similarity and items, entered by whoever binds them; a ledger
-        refuses others.
     dtype
         float32 or float64: the precision in which values are worth keeping.
     chunk
@@ -68,7 +65,6 @@ class Scorer(ABC):
     [[0.0], [1.0]]
     """
 
-    identity: tuple[str, str] = ("", "")
     n: int
     dtype: np.dtype[Any] = np.dtype(np.float64)
     chunk: int = 1 << 18

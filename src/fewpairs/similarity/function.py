@@ -106,15 +106,17 @@ class _FunctionSimilarity(Similarity):
         if self.known_as is not None:
             yield self.known_as
             return
-        yield getattr(function, "__module__", "")
-        yield getattr(function, "__qualname__", type(function).__qualname__)
+        yield function
         yield self.diagonal
         code = getattr(function, "__code__", None)
         if code is not None and function.__name__ == "<lambda>":
             yield code.co_code
             yield repr(code.co_consts)
             yield code.co_names
-            yield from (cell.cell_contents for cell in function.__closure__ or ())
+            # Caches and counters change as a run goes on; what is fixed tells apart.
+            cells = (cell.cell_contents for cell in function.__closure__ or ())
+            fixed = (bool, int, float, str, bytes, tuple, frozenset, np.ndarray)
+            yield from (value for value in cells if isinstance(value, fixed))
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         return _FunctionScorer(self, list(items))

@@ -43,9 +43,9 @@ def test_items_that_are_no_items(items, message):
     ],
 )
 def test_budgets_that_make_no_sense(budget, message):
-    with pytest.raises(fp.InputError, match=message):
+    with pytest.raises(fp.InputError, match=rf"fewpairs\.approximate: {message}"):
         fp.approximate(range(40), never, budget=budget)
-    with pytest.raises(fp.InputError, match=message.replace("approximate", "plan")):
+    with pytest.raises(fp.InputError, match=rf"fewpairs\.plan: {message}"):
         fp.plan(range(40), never, budget=budget)
 
 

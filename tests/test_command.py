@@ -70,8 +70,8 @@ def test_the_demo_shows_a_progress_bar_in_a_terminal():
     os.close(master)
     text = shown.decode(errors="replace")
     assert process.returncode == 0, text
-    assert "━" in text
-    assert "evaluations" in text
+    # Bars that move: cursor movements between several states of the same line.
+    assert text.count("evaluating") > 1
     assert "left" in text
 
 

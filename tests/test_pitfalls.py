@@ -1,5 +1,7 @@
 """Traps that users fell into, each once."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -43,6 +45,11 @@ def test_fingerprints_tell_values_apart_and_addresses_not():
     assert fingerprint(["ab", "c"]) != fingerprint(["a", "bc"])
     assert fingerprint([np.ones(3)]) != fingerprint([np.ones(3, dtype=np.float32)])
     assert fingerprint([{"a": 1}]) == fingerprint([{"a": 1}])
+    assert fingerprint([{"a": 1}]) != fingerprint([{"a": 2}])
+    assert fingerprint([partial(max, 1)]) != fingerprint([partial(max, 2)])
+    one, two = Opaque(), Opaque()
+    two.weight = 3
+    assert fingerprint([one]) != fingerprint([two])
     assert fingerprint([{3, 1, 2}]) == fingerprint([{1, 2, 3}])
     assert fingerprint([Opaque()]) == fingerprint([Opaque()])
     assert fingerprint([1.5]) != fingerprint([2.5])

@@ -37,7 +37,7 @@ def test_errors_on_stsb_are_those_measured_before(stsb, method, figure, toleranc
 def test_nystrom_is_unstable_on_stsb(stsb):
     errors = mean_error(fp.Nystrom(240), stsb)
     assert max(errors) > 2 * min(errors)
-    assert np.median(errors) > 0.3
+    assert 0.3 < np.median(errors) < 4
 
 
 def test_the_default_beats_every_method_of_the_paper_on_stsb(stsb):

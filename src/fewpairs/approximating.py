@@ -54,7 +54,8 @@ def approximate(
         budget.
     budget
         A hard limit. A float is a share of the n(n−1)/2 distinct pairs (1.0 is
-        everything, the diagonal too), an int a number of evaluations, ``None`` what
+        everything: the diagonal too, and on top the up to eight mirror images that
+        check an unproven symmetry), an int a number of evaluations, ``None`` what
         a method with given landmarks needs. A declared diagonal is free. An
         asymmetric similarity takes two evaluations a pair.
     seed
@@ -193,10 +194,15 @@ def _afforded(
     except BudgetError as error:
         total = error.needed + 2 * pairs_to_check(similarity, tariff.n, None)
         msg = (
-            f"fewpairs.approximate: {error} Raise budget= to {total:,} evaluations "
-            f"({tariff.share(total):.3g} of the pairs) or more, or use fewer landmarks."
+            f"{error} Raise budget= to {total:,} evaluations ({_share(total, tariff)}) "
+            "or more, or use fewer landmarks where the method has any."
         )
         raise BudgetError(msg, needed=total, allowed=left) from None
+
+
+def _share(evaluations: int, tariff: Tariff) -> str:
+    share = tariff.share(evaluations)
+    return f"{share:.3g} of the pairs" if share < 1 else "budget=1.0"
 
 
 def foresee(
@@ -208,7 +214,7 @@ def foresee(
     """
     if similarity.symmetric is None and not symmetrize and method.needs_symmetric:
         msg = (
-            f"fewpairs.approximate: {type(method).__name__} needs a symmetric matrix, "
+            f"{type(method).__name__} needs a symmetric matrix, "
             f"and it is not known whether {similarity.name} is symmetric. Declare "
             "symmetric=True, or use symmetrize=True."
         )

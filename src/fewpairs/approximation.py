@@ -192,7 +192,7 @@ class Approximation:
         features, signs = self.factors.features, self.factors.signature
         if dim is None:
             return features.copy()
-        if not isinstance(dim, int) or not 1 <= dim <= features.shape[1]:
+        if not isinstance(dim, (int, np.integer)) or not 1 <= dim <= features.shape[1]:
             msg = (
                 f"Approximation.embedding: dim is {dim!r:.60}; it can be a whole "
                 f"number from 1 to the rank, {features.shape[1]}."

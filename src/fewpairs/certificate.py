@@ -157,8 +157,9 @@ def _held_badly(
     the matrix is held as a whole.
     """
     distance = np.abs(values - truth.mean()) if len(truth) else np.zeros(0)
-    far = np.argsort(distance)[-_FAR:]
-    if not len(far) or distance[far[0]] == 0:
+    kth = max(0, len(distance) - _FAR)
+    far = np.argpartition(distance, kth)[kth:] if len(distance) else distance[:0]
+    if not len(far) or distance[far].min() == 0:
         return 1.0
     worst = float(np.max(np.abs(errors[far]) / distance[far]))
     return min(1.0, (10 * worst) ** 2)
@@ -176,18 +177,18 @@ def _unseen_values(
     They count as predicted by the mean where far values are held badly, in the sample
     or by the factors themselves.
     """
-    i, j, values = read.line_sample()
-    if not len(values) or not len(truth):
+    if not len(truth):
         return 0.0
-    distance = np.abs(values - truth.mean())
-    beyond = np.flatnonzero(distance > np.abs(truth - truth.mean()).max())
-    if not len(beyond):
+    mean = float(truth.mean())
+    radius = float(np.abs(truth - mean).max())
+    i, j, values, looked_at = read.far_line_entries(mean, radius)
+    if not len(values):
         return 0.0
-    squares = float(distance[beyond] @ distance[beyond])
-    some = beyond[:: max(1, len(beyond) // _DRAWS)]
+    squares = float(np.sum((values - mean) ** 2))
+    some = slice(None, None, max(1, len(values) // _DRAWS))
     residual = values[some] - factors.predict(i[some], j[some])
     share = max(held_badly, _held_badly(values[some], residual, truth))
-    return share * (read.pairs - before.number) * squares / len(values)
+    return share * (read.pairs - before.number) * squares / looked_at
 
 
 def _unseen_predictions(

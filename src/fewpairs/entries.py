@@ -256,30 +256,32 @@ class Entries:
                 parts.append((crossing[off], weight))
         return parts
 
-    def line_sample(
-        self, most: int = 1 << 18
-    ) -> tuple[Indices, Indices, NDArray[np.float64]]:
-        """Return about ``most`` off-diagonal entries of known lines: i, j, values.
+    def far_line_entries(
+        self, center: float, radius: float, most: int = 1 << 17
+    ) -> tuple[Indices, Indices, NDArray[np.float64], int]:
+        """Return the entries of known lines that are farther than this from a center.
 
-        A window of each line, every line's farther along than the one before.
+        Looks at a window of each line, every line's farther along than the one before,
+        of about ``most`` entries together; returns i, j, their values, and how many
+        off-diagonal entries were looked at.
         """
-        lines = [
-            (index, values)
-            for block in [*self.columns, *self.rows]
-            for index, values in zip(block.indices, block.values, strict=True)
-        ]
-        columns = sum(len(block.indices) for block in self.columns)
-        width = min(self.n, max(1, most // max(1, len(lines))))
-        own = np.repeat(np.array([index for index, _ in lines], dtype=np.int64), width)
-        starts = np.arange(len(lines)) * self.n // max(1, len(lines))
-        starts %= self.n - width + 1
-        along = (starts[:, None] + np.arange(width)[None, :]).ravel()
-        windows = [v[a : a + width] for (_, v), a in zip(lines, starts, strict=True)]
-        values = np.concatenate(windows) if windows else np.empty(0)
-        is_column = np.arange(len(own)) < columns * width
+        blocks = [*self.columns, *self.rows]
+        lines = [values for block in blocks for values in block.values]
+        if not lines:
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing, nothing, np.empty(0), 0
+        owner = np.concatenate([block.indices for block in blocks])
+        width = min(self.n, max(1, most // len(lines)))
+        starts = np.arange(len(lines)) * self.n // len(lines) % (self.n - width + 1)
+        seen = np.array([v[a : a + width] for v, a in zip(lines, starts, strict=True)])
+        line, at = np.nonzero(np.abs(seen - seen.dtype.type(center)) > radius)
+        own, along = owner[line], starts[line] + at
+        is_column = line < sum(len(block.indices) for block in self.columns)
         i, j = np.where(is_column, along, own), np.where(is_column, own, along)
         off = i != j
-        return i[off], j[off], values[off].astype(np.float64)
+        inside = (starts <= owner) & (owner < starts + width)
+        values = seen[line, at].astype(np.float64)
+        return i[off], j[off], values[off], seen.size - int(inside.sum())
 
     def sample_unknown(
         self, size: int, rng: np.random.Generator

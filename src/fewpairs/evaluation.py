@@ -80,7 +80,7 @@ def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
             f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
         )
         raise InputError(msg)
-    if not isinstance(k, int) or k < 1:
+    if not isinstance(k, (int, np.integer)) or k < 1:
         msg = f"quality: k is {k!r:.60}; pass a number of neighbors from 1 on."
         raise InputError(msg)
     n = len(K)

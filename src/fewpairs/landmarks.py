@@ -78,7 +78,7 @@ class KMeansMedoids(Sampling):
                 f"{', with NaN or infinity' if numbers else ''}."
             )
             raise InputError(msg)
-        if not isinstance(iterations, int) or iterations < 1:
+        if not isinstance(iterations, (int, np.integer)) or iterations < 1:
             got = f"iterations is {iterations!r}"
             msg = f"fewpairs.KMeansMedoids: {got}; pass 1 or more."
             raise InputError(msg)

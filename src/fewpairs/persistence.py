@@ -1,6 +1,7 @@
 """Saving and loading: a folder of JSON and .npy files, nothing pickled."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -43,6 +44,9 @@ def save(approx: Approximation, path: Path, *, overwrite: bool = False) -> None:
         (draft / _INDEX).write_text(index + "\n", encoding="utf-8")
         if path.exists():
             shutil.rmtree(path)
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(0o777 & ~mask)  # mkdtemp makes folders for their owner alone
         draft.rename(path)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -119,7 +123,7 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "version": _VERSION,
         "n": known.n,
         "symmetric": known.symmetric,
-        "diagonal": known.diagonal,
+        "diagonal": None if known.diagonal is None else float(known.diagonal),
         "method": factors.words,
         "exact": factors.exact,
         "has": {

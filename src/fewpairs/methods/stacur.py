@@ -16,10 +16,11 @@ __all__ = ["StaCUR"]
 
 @dataclass(frozen=True)
 class StaCUR(LandmarkMethod):
-    """Approximate K by (n/s) · C (CᵀC)⁺ K[S₁, S₂] · R.
+    """Approximate K by (n/s) · C (CᵀC)⁺ K[S₂, S₁]ᵀ · R.
 
-    C = K[:, S₁] and R = K[S₂, :]. The core is an estimate of C⁺ K R⁺ from a sample
-    of s rows, so it is stable, never exact below s = n, and rarely the best.
+    C = K[:, S₁] and R = K[S₂, :]; for symmetric K the middle is the paper's K[S₁, S₂].
+    The core is an estimate of C⁺ K R⁺ from a sample of s rows, so it is stable, never
+    exact below s = n, and rarely the best.
 
     Evaluations: n·s − s(s−1)/2 for symmetric K and the same sample ("s");
     those of u = |S₁ ∪ S₂| ≤ landmarks lines for independent samples ("d"). For

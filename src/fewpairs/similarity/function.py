@@ -75,7 +75,7 @@ def from_function(
     if chunk is None:
         chunk = 16_384 if batched else 1_024
     check_facts("fewpairs.from_function", diagonal, bounds)
-    if not isinstance(chunk, int) or chunk < 1:
+    if not isinstance(chunk, (int, np.integer)) or chunk < 1:
         msg = f"fewpairs.from_function: chunk is {chunk!r}; it must be at least 1."
         raise InputError(msg)
     return _FunctionSimilarity(

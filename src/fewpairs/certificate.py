@@ -20,6 +20,7 @@ _FEWEST_PAIRS = 10
 _TINY = 1e-250
 _DRAWS = 1_000
 _FAR = 10
+_ITEMS = 4_000
 _BLOCK = 1 << 22  # entries compared at once
 
 
@@ -201,25 +202,30 @@ def _unseen_predictions(
     """Return the squares that predictions beyond all held-out ones may add.
 
     Σ (p − mean)² over such pairs, by importance sampling: a pair (i, j) is drawn with
-    probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its share of Σ p².
+    probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its share of Σ p². Of many items a
+    sample of both sides stands for all.
     """
+    if not len(truth):
+        return 0.0
+    some = rng.permutation(read.n)[:_ITEMS]
     other = factors.left if factors.other is None else factors.other
-    sides = (factors.left,) if other is factors.left else (factors.left, other)
-    norms = [np.einsum("nr,nr->n", side, side).astype(np.float64) for side in sides]
-    rows = (norms[0], norms[-1])
-    sums = [np.cumsum(weights) for weights in rows]
-    if not len(truth) or min(total[-1] for total in sums) <= 0:
+    norms, sums, drawn = [], [], []
+    for side in (factors.left, other):
+        rows = side[some]
+        norms.append(np.einsum("nr,nr->n", rows, rows).astype(np.float64))
+        sums.append(np.cumsum(norms[-1]))
+        at = np.searchsorted(sums[-1], sums[-1][-1] * rng.random(_DRAWS))
+        drawn.append(np.minimum(at, len(some) - 1))
+    if min(total[-1] for total in sums) <= 0:
         return 0.0
     mean = truth.mean()
-    i, j = (
-        np.minimum(np.searchsorted(total, total[-1] * rng.random(_DRAWS)), read.n - 1)
-        for total in sums
-    )
+    i, j = some[drawn[0]], some[drawn[1]]
     p = factors.predict(i, j).astype(np.float64)
     unread = ~read.lookup(i, j)[0] & (i != j)
     beyond = unread & (np.abs(p - mean) > np.abs(guess - mean).max())
-    chance = rows[0][i] / sums[0][-1] * rows[1][j] / sums[1][-1]
+    chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
     total = float(np.sum((p[beyond] - mean) ** 2 / chance[beyond])) / _DRAWS
+    total *= (read.n / len(some)) ** 2
     return total / 2 if read.symmetric else total
 
 

@@ -17,7 +17,6 @@ from benchmarks.measure import best_of, table
 from fewpairs.similarity.word_vectors import word_vectors
 
 RUNS = 5
-EXACT = 20_000
 
 
 def tweets(data: Path) -> list[str]:

@@ -82,24 +82,25 @@ def run() -> None:
         _timed(name, reading)
     rows = []
     for name, (method, bare) in METHODS.items():
-        ours = theirs = float("inf")
+        ours = certified = theirs = float("inf")
         for _ in range(RUNS):  # interleaved
             reading[0] = 0.0
             start = time.perf_counter()
             approx = fp.approximate(None, similarity, method=method, budget=None)
             ours = min(ours, time.perf_counter() - start - reading[0])
+            _ = approx.certificate
+            certified = min(certified, time.perf_counter() - start - reading[0])
             C = approx.known.lines(approx.landmarks).T
             chosen = approx.landmarks
             del approx
             start = time.perf_counter()
             bare(C, chosen, K)
             theirs = min(theirs, time.perf_counter() - start)
-        rows.append((f"{name}: time outside reading / bare products", ours / theirs))
-    goal = "≤ 1.5"
-    table(
-        f"overhead, {N:,} × {N:,} float32, {S} landmarks, best of {RUNS}",
-        [(what, ratio, goal) for what, ratio in rows],
-    )
+        what = f"{name}: time outside reading / bare products"
+        rows.append((what, ours / theirs, "≤ 1.5"))
+        rows.append(("    the certificate asked for", certified / theirs, "none"))
+    title = f"overhead, {N:,} × {N:,} float32, {S} landmarks, best of {RUNS}"
+    table(title, rows)
     memory = []
     for name, (method, _) in METHODS.items():
         extra = peak_memory(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from fewpairs.certificate import certify
+from fewpairs.certificate import hold_out
 from fewpairs.evaluation import quality
 from fewpairs.methods import Factors
 from fewpairs.testing import matrix_with_spectrum
@@ -77,7 +77,8 @@ def test_both_triangles_of_an_unsymmetric_cur_are_certified():
         4 * 200 * 199
     )
     oracle = oracle_of(K)
-    certificate = certify(oracle, factors, 5_000, np.random.default_rng(0))
+    held_out = hold_out(oracle, 5_000, np.random.default_rng(0))
+    certificate = held_out.judge(factors, oracle.read)
     truth *= np.sqrt(certificate.unread)  # the held-out pairs are exact
     assert certificate.relative_error == pytest.approx(truth, rel=0.05)
     sorted_pairs = factors.predict(*np.triu_indices(200, 1))

@@ -8,7 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fewpairs.approximation import Approximation
-from fewpairs.certificate import certify, exact_certificate, pairs_for
+from fewpairs.certificate import (
+    Certificate,
+    HeldOut,
+    exact_certificate,
+    hold_out,
+    pairs_for,
+)
 from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.fingerprint import fingerprint
@@ -124,10 +130,11 @@ def approximate(
         for_fit = oracle.evaluations - for_symmetry
         if factors.exact:
             known = oracle.read
-            certificate = certify(oracle, factors, settled.held_out, certificate_rng)
+            evidence: Certificate | HeldOut
+            evidence = hold_out(oracle, settled.held_out, certificate_rng)
         else:  # a yardstick that has read everything and answers from its factors
             known = Entries(oracle.n, symmetric=oracle.symmetric)
-            certificate = exact_certificate(oracle.read, factors)
+            evidence = exact_certificate(oracle.read, factors)
     finally:
         shown.finish()
     bill = Bill(
@@ -140,7 +147,7 @@ def approximate(
         evaluating=oracle.seconds,
         computing=time.perf_counter() - started - oracle.seconds,
     )
-    return Approximation(factors, known, certificate, bill)
+    return Approximation(factors, known, evidence, bill)
 
 
 class Settled(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from fewpairs.certificate import Certificate
+from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
 from fewpairs.methods.base import Factors
@@ -31,8 +31,6 @@ class Approximation:
 
     Attributes
     ----------
-    certificate
-        How far it can be off.
     bill
         What was paid, and for what.
 
@@ -49,7 +47,7 @@ class Approximation:
 
     factors: Factors
     known: Entries
-    certificate: Certificate
+    evidence: Certificate | HeldOut
     bill: Bill = field(default_factory=Bill)
 
     # --- what it is --------------------------------------------------------------
@@ -84,6 +82,16 @@ class Approximation:
         """What was used, and why."""
         return self.factors.words
 
+    @cached_property
+    def certificate(self) -> Certificate:
+        """How far it can be off, from pairs that were read and that the fit never saw.
+
+        The comparison is made when it is first asked for.
+        """
+        if isinstance(self.evidence, Certificate):
+            return self.evidence
+        return self.evidence.judge(self.factors, self.known)
+
     @property
     def signature(self) -> NDArray[Any] | None:
         """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
@@ -100,7 +108,7 @@ class Approximation:
         """
         nothing = Entries(self.known.n, symmetric=self.known.symmetric)
         unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
-        return replace(self, known=nothing, certificate=unknown)
+        return replace(self, known=nothing, evidence=unknown)
 
     # --- what it answers -----------------------------------------------------------
 

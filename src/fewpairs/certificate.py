@@ -11,8 +11,9 @@ from scipy import special
 from fewpairs.entries import Entries, Moments
 from fewpairs.methods.base import Factors
 from fewpairs.oracle import Oracle
+from fewpairs.similarity.base import Indices
 
-__all__ = ["Certificate", "certify", "exact_certificate", "pairs_for"]
+__all__ = ["Certificate", "HeldOut", "exact_certificate", "hold_out", "pairs_for"]
 
 _SHARE = 0.1
 _MOST_PAIRS = 5_000
@@ -81,25 +82,49 @@ def pairs_for(allowance: int, calls: int) -> int:
     return min(_MOST_PAIRS, math.floor(_SHARE * allowance / calls))
 
 
-def certify(
-    oracle: Oracle, factors: Factors, size: int, rng: np.random.Generator
-) -> Certificate:
-    """Read ``size`` random unread pairs and compare them with their predictions.
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Pairs that a fit never saw: read, and judged when a certificate is asked for.
 
-    The pairs are drawn after the fit, from those that it did not read, so it cannot
-    have used them. They become exact entries of the result themselves.
+    Attributes
+    ----------
+    i, j, truth
+        The pairs and their values.
+    before
+        Moments of what had been read when they were drawn.
+    rng
+        For the judgement's own draws.
+    """
+
+    i: Indices
+    j: Indices
+    truth: NDArray[np.float64]
+    before: Moments
+    rng: np.random.Generator
+
+    def judge(self, factors: Factors, read: Entries) -> Certificate:
+        """Compare the pairs with their predictions."""
+        truth, rng = self.truth, self.rng
+        # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
+        swap = (rng.random(len(truth)) < 0.5) & read.symmetric
+        i, j = np.where(swap, self.j, self.i), np.where(swap, self.i, self.j)
+        guess = factors.predict(i, j)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            held = _held_badly(truth, truth - guess, truth)
+            unseen = _unseen_values(truth, held, factors, read, self.before)
+            unseen += held * _unseen_predictions(guess, truth, factors, read, rng)
+        return _estimate(truth, truth - guess, self.before, read.pairs, unseen)
+
+
+def hold_out(oracle: Oracle, size: int, rng: np.random.Generator) -> HeldOut:
+    """Read ``size`` random unread pairs.
+
+    They are drawn after the fit, from those that it did not read, so it cannot have
+    used them. They become exact entries of the result themselves.
     """
     before = oracle.read.moments()
     i, j = oracle.read.sample_unknown(size, rng)
-    truth = oracle.pairs(i, j)
-    # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
-    swap = (rng.random(len(i)) < 0.5) & oracle.symmetric
-    guess = factors.predict(np.where(swap, j, i), np.where(swap, i, j))
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        held = _held_badly(truth, truth - guess, truth)
-        unseen = _unseen_values(truth, held, factors, oracle.read, before)
-        unseen += held * _unseen_predictions(guess, truth, factors, oracle.read, rng)
-    return _estimate(truth, truth - guess, before, oracle.read.pairs, unseen)
+    return HeldOut(i, j, oracle.pairs(i, j), before, rng)
 
 
 def _estimate(
@@ -208,14 +233,12 @@ def _unseen_predictions(
     if not len(truth):
         return 0.0
     some = rng.permutation(read.n)[:_ITEMS]
-    other = factors.left if factors.other is None else factors.other
-    norms, sums, drawn = [], [], []
-    for side in (factors.left, other):
-        rows = side[some]
-        norms.append(np.einsum("nr,nr->n", rows, rows).astype(np.float64))
-        sums.append(np.cumsum(norms[-1]))
-        at = np.searchsorted(sums[-1], sums[-1][-1] * rng.random(_DRAWS))
-        drawn.append(np.minimum(at, len(some) - 1))
+    norms = factors.row_norms(some)
+    sums = [np.cumsum(squares) for squares in norms]
+    drawn = [
+        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(some) - 1)
+        for s in sums
+    ]
     if min(total[-1] for total in sums) <= 0:
         return 0.0
     mean = truth.mean()

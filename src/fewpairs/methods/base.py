@@ -1,7 +1,7 @@
 """Method: landmarks and a core. It turns oracle reads into factors."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -73,9 +73,7 @@ class Factors:
     def predict(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return (left @ right.T)[i[t], j[t]] for every t."""
         out = np.empty(len(i), dtype=self.left.dtype)
-        step = max(1, _GATHER // max(1, self.left.shape[1]))
-        for start in range(0, len(i), step):
-            part = slice(start, start + step)
+        for part in _parts(len(i), self.left.shape[1]):
             left, right = self._sides(i[part], j[part])
             out[part] = np.einsum("tr,tr->t", left, right)
         return out
@@ -84,6 +82,20 @@ class Factors:
         """Return (left @ right.T)[rows][:, columns]."""
         left, right = self._sides(rows, columns)
         return np.asarray(left @ right.T)
+
+    def row_norms(self, rows: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return ‖left[i]‖² and ‖right[i]‖² for every i in ``rows``."""
+        norms: list[NDArray[Any]] = []
+        for side in (self.left, self.other):
+            if side is None:  # right differs from left in signs alone
+                norms.append(norms[0])
+                continue
+            squares = np.empty(len(rows))
+            for part in _parts(len(rows), side.shape[1]):
+                gathered = side[rows[part]]
+                squares[part] = np.einsum("nr,nr->n", gathered, gathered)
+            norms.append(squares)
+        return norms[0], norms[1]
 
     def times(self, x: NDArray[Any]) -> NDArray[Any]:
         """Return left @ (right.T @ x)."""
@@ -106,6 +118,12 @@ class Factors:
         if not self._semidefinite:
             left *= self._signs
         return left, self.left[j]
+
+
+def _parts(rows: int, width: int) -> Iterator[slice]:
+    """Cut rows into parts that stay in the cache."""
+    step = max(1, _GATHER // max(1, width))
+    return (slice(start, start + step) for start in range(0, rows, step))
 
 
 class Method(ABC):

@@ -18,8 +18,9 @@ ROOMS = [
     {"errors", "fingerprint"},
     {"kernels"}
     | {f"kernels.{name}" for name in ("blas", "reference", "simd", "spectral")},
-    {"kernels.transport"},
-    {"kernels.documents"},
+    {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
+    {"kernels.documents", "kernels.pair_network"},
+    {"kernels.pair_network_torch"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"

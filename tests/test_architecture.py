@@ -30,7 +30,7 @@ ROOMS = [
             "pair_batches pair_mlp pair_training"
         ).split()
     },
-    {"progress", "entries", "tariff", "landmarks"},
+    {"progress", "entries", "tariff", "landmarks", "priors"},
     {"ledger"},
     {"evaluator"},
     {"oracle"},
@@ -38,8 +38,9 @@ ROOMS = [
     | {
         f"methods.{name}"
         for name in (
-            "base cur nystrom optimal regularized sicur skeleton sms stacur".split()
-        )
+            "auto base candidates cur layered nystrom optimal ranking regularized "
+            "residual sicur skeleton sms stacur student"
+        ).split()
     },
     {"certificate"},
     {"receipt"},

@@ -17,6 +17,7 @@ from fewpairs.errors import (
 from fewpairs.landmarks import KMeansMedoids, Uniform
 from fewpairs.ledger import Ledger
 from fewpairs.methods import (
+    Auto,
     Nystrom,
     Optimal,
     Regularized,
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 __all__ = [
     "WMD",
     "Approximation",
+    "Auto",
     "BudgetError",
     "Certificate",
     "Cosine",

@@ -1,8 +1,10 @@
 """The verb: approximate a similarity matrix from a few of its pairs."""
 
+import math
 import time
-from collections.abc import Sequence
-from numbers import Integral
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +21,9 @@ from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger import Identity, Ledger
-from fewpairs.methods import Method, as_method
-from fewpairs.oracle import Oracle, pairs_to_check
+from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
+from fewpairs.oracle import Oracle, Reading, pairs_to_check
+from fewpairs.priors import Prior, as_prior
 from fewpairs.progress import Progress, RichProgress, Silence
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
@@ -41,7 +44,8 @@ def approximate(
     symmetrize: bool = True,
     store: Ledger | None = None,
     progress: bool | Progress = False,
-    prior: None = None,
+    prior: Any = None,
+    target_error: float | None = None,
     executor: None = None,
 ) -> Approximation:
     """Approximate all pairwise similarities of ``items`` from a few of them.
@@ -75,7 +79,16 @@ def approximate(
     progress
         ``True`` shows a bar; or an object with the methods of
         :class:`~fewpairs.progress.Progress`.
-    prior, executor
+    prior
+        A cheap similarity that says something about the expensive one: an (n, d) array
+        of embeddings (their cosine), or a :class:`~fewpairs.Similarity`. Not counted;
+        used if leaving out landmarks says that it helps. For ``"auto"`` and
+        ``"regularized"``.
+    target_error
+        Start with a part of the budget and grow until the upper end of the
+        certificate's interval is below this relative error, or the budget ends.
+        ``approx.method`` says which.
+    executor
         Reserved.
 
     Returns
@@ -103,51 +116,180 @@ def approximate(
     call = "fewpairs.approximate"
     chosen = as_method(method)
     budget = check_budget(budget, call)
-    _check_options(call, store=store, prior=prior, executor=executor)
+    _check_options(call, store=store, executor=executor, target=target_error)
     shown = _progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
-    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
-    seed = check_seed(seed, call)
-
-    started = time.perf_counter()
-    symmetry_rng, fit_rng, certificate_rng = np.random.default_rng(seed).spawn(3)
-    shown.start("evaluating", expected.evaluations)
-    try:
-        oracle = Oracle(
-            scorer,
-            recipe,
-            budget=budget,
-            symmetrize=symmetrize,
-            ledger=store,
-            progress=shown,
-            rng=symmetry_rng,
-            identity=lambda: identity_of(recipe, items),
-        )
-        for_symmetry = oracle.evaluations
-        settled = settle(chosen, recipe, oracle.tariff, budget)
-        factors = settled.method.fit(oracle, fit_rng)
-        for_fit = oracle.evaluations - for_symmetry
-        if factors.exact:
-            known = oracle.read
-            evidence: Certificate | HeldOut
-            evidence = hold_out(oracle, settled.held_out, certificate_rng)
-        else:  # a yardstick that has read everything and answers from its factors
-            known = Entries(oracle.n, symmetric=oracle.symmetric)
-            evidence = exact_certificate(oracle.read, factors)
-    finally:
-        shown.finish()
-    bill = Bill(
-        similarity=_in_words(recipe, oracle.tariff),
-        evaluations=oracle.evaluations,
-        for_fit=for_fit,
-        for_certificate=oracle.evaluations - for_fit - for_symmetry,
-        for_symmetry=for_symmetry,
-        everything=oracle.tariff.everything(),
-        evaluating=oracle.seconds,
-        computing=time.perf_counter() - started - oracle.seconds,
+    chosen = _with_prior(chosen, as_prior(prior, items, scorer.n, call), call)
+    run = Run(
+        recipe=recipe,
+        scorer=scorer,
+        method=chosen,
+        seed=check_seed(seed, call),
+        symmetrize=symmetrize,
+        store=store,
+        progress=shown,
+        identity=lambda: identity_of(recipe, items),
     )
-    return Approximation(factors, known, evidence, bill)
+    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    if target_error is None:
+        return run.from_nothing(budget, expected)
+    return run.until(target_error, budget)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that one approximation is made of, so that it can grow."""
+
+    recipe: Similarity
+    scorer: Scorer
+    method: Method
+    seed: int
+    symmetrize: bool
+    store: Ledger | None
+    progress: Progress
+    identity: Callable[[], Identity]
+    reading: Reading | None = None  # of the run before
+
+    def from_nothing(self, budget: Budget, expected: "Settled") -> Approximation:
+        """Approximate within a budget."""
+        self.progress.start("evaluating", expected.evaluations)
+        return self._fit(
+            budget,
+            lambda oracle: settle(self.method, self.recipe, oracle.tariff, budget),
+        )
+
+    def grow(self, approx: Approximation, budget: Budget) -> Approximation:
+        """Go on from what was read, up to a larger budget for all of it."""
+        call = "Approximation.grow"
+        budget = check_budget(budget, call)
+        if self.reading is None or budget is None:
+            msg = f"{call}: budget is {budget}; pass a share of the pairs or a number."
+            raise InputError(msg)
+        symmetric = self.reading.symmetric
+        tariff = Tariff(
+            self.scorer.n,
+            symmetric=symmetric or self.symmetrize,
+            calls=1 if symmetric or not self.symmetrize else 2,
+            free_diagonal=self.recipe.diagonal is not None,
+        )
+        limit = tariff.limit(budget) or 0
+        if budget == 1.0 and isinstance(budget, float):
+            limit += approx.bill.for_symmetry
+        left = limit - approx.evaluations
+        if left < 1:
+            msg = (
+                f"{call}: a budget of {limit:,} evaluations is spent already, "
+                f"{approx.evaluations:,} are paid for. Pass a larger one."
+            )
+            raise BudgetError(msg, needed=approx.evaluations + 1, allowed=limit)
+        everything = self.method.everything(tariff)
+        if limit >= tariff.everything() and everything is not None:
+            settled = Settled(everything, 0, left)
+        else:
+            # Lines that are known cost nothing again.
+            known = tariff.lines(len(self.reading.entries.line_indices()))
+            again = known if isinstance(self.method, (Nystrom, Regularized)) else 0
+            settled = settle(self.method, self.recipe, tariff, left + again)
+        self.progress.start("evaluating", left)
+        return self._fit(left, lambda _: settled, approx.bill)
+
+    def until(self, target: float, budget: Budget) -> Approximation:
+        """Grow until the certificate's upper end is below a target."""
+        tariff = self._tariff()
+        most = tariff.limit(1.0 if budget is None else budget) or 0
+        size = most
+        while size // 2 >= most // 16 and self._affordable(size // 2, tariff):
+            size //= 2
+        settled = settle(self.method, self.recipe, tariff, size)
+        approx = self.from_nothing(size, settled)
+        while approx.certificate.interval[1] > target and size < most:
+            size = min(2 * size, most)
+            if size <= approx.evaluations:
+                continue
+            try:
+                approx = approx.grow(size)
+            except BudgetError:  # too little is left for anything
+                break
+        high = approx.certificate.interval[1]
+        verdict = (
+            f"target error {target:g} reached"
+            if high <= target
+            else f"the budget ended before the target error {target:g} was reached"
+        )
+        factors = replace(approx.factors, words=f"{approx.method}; {verdict}")
+        return replace(approx, factors=factors)
+
+    def _tariff(self) -> Tariff:
+        asymmetric = self.recipe.symmetric is False
+        return Tariff(
+            self.scorer.n,
+            symmetric=self.symmetrize or not asymmetric,
+            calls=2 if asymmetric and self.symmetrize else 1,
+            free_diagonal=self.recipe.diagonal is not None,
+        )
+
+    def _affordable(self, evaluations: int, tariff: Tariff) -> bool:
+        try:
+            settle(self.method, self.recipe, tariff, evaluations)
+        except BudgetError:
+            return False
+        return True
+
+    def _fit(
+        self,
+        budget: Budget,
+        plan: "Callable[[Oracle], Settled]",
+        paid: Bill | None = None,
+    ) -> Approximation:
+        started = time.perf_counter()
+        rng = np.random.default_rng(self.seed)
+        symmetry_rng, fit_rng, certificate_rng = rng.spawn(3)
+        before = self.reading
+        if before is not None:
+            # The earlier result keeps its own; randomness must be fresh.
+            before = Reading(before.entries.copy(), before.symmetric)
+            salt = before.entries.moments().number
+            certificate_rng = np.random.default_rng([self.seed, salt])
+        try:
+            oracle = Oracle(
+                self.scorer,
+                self.recipe,
+                budget=budget,
+                symmetrize=self.symmetrize,
+                ledger=self.store,
+                progress=self.progress,
+                rng=symmetry_rng,
+                identity=self.identity,
+                before=before,
+            )
+            for_symmetry = oracle.evaluations
+            settled = plan(oracle)
+            factors = settled.method.fit(oracle, fit_rng)
+            for_fit = oracle.evaluations - for_symmetry
+            evidence: Certificate | HeldOut
+            if factors.exact:
+                known = oracle.read
+                evidence = hold_out(oracle, settled.held_out, certificate_rng)
+            else:  # a yardstick that has read everything, answering from its factors
+                known = Entries(oracle.n, symmetric=oracle.symmetric)
+                evidence = exact_certificate(oracle.read, factors)
+        finally:
+            self.progress.finish()
+        bill = Bill(
+            similarity=_in_words(self.recipe, oracle.tariff),
+            evaluations=oracle.evaluations,
+            for_fit=for_fit,
+            for_certificate=oracle.evaluations - for_fit - for_symmetry,
+            for_symmetry=for_symmetry,
+            everything=oracle.tariff.everything(),
+            evaluating=oracle.seconds,
+            computing=time.perf_counter() - started - oracle.seconds,
+        )
+        if paid is not None:
+            bill = paid.plus(bill)
+        source = replace(self, reading=oracle.reading()) if factors.exact else None
+        return Approximation(factors, known, evidence, bill, source)
 
 
 class Settled(NamedTuple):
@@ -298,14 +440,32 @@ def check_seed(seed: Any, call: str) -> int:
     return int(seed)
 
 
-def _check_options(call: str, *, store: Any, prior: Any, executor: Any) -> None:
+def _with_prior(method: Method, prior: Prior | None, call: str) -> Method:
+    if prior is None:
+        return method
+    if not isinstance(method, (Auto, Regularized)):
+        msg = (
+            f"{call}: {type(method).__name__} takes no prior. Use method='auto' or "
+            "'regularized', or leave prior= out."
+        )
+        raise InputError(msg)
+    return replace(method, prior=prior)
+
+
+def _check_options(call: str, *, store: Any, executor: Any, target: Any) -> None:
+    if target is not None and not (
+        isinstance(target, Real)
+        and not isinstance(target, bool)
+        and 0 < float(target) < math.inf
+    ):
+        msg = f"{call}: target_error is {target!r:.60}; pass a number above 0, or None."
+        raise InputError(msg)
     if store is not None and not isinstance(store, Ledger):
         msg = f"{call}: store is {store!r:.60}; pass a fewpairs.Ledger, or None."
         raise InputError(msg)
-    for name, value in (("prior", prior), ("executor", executor)):
-        if value is not None:
-            msg = f"{call}: {name}= is reserved and has no meaning yet; pass None."
-            raise InputError(msg)
+    if executor is not None:
+        msg = f"{call}: executor= is reserved and has no meaning yet; pass None."
+        raise InputError(msg)
 
 
 def _progress(progress: bool | Progress, call: str) -> Progress:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,13 @@ from fewpairs.similarity.base import Indices
 __all__ = ["Approximation"]
 
 _DENSE_LIMIT = 1 << 30  # bytes
+
+
+class Growable(Protocol):
+    """What an approximation was made of."""
+
+    def grow(self, approx: "Approximation", budget: Any) -> "Approximation":
+        """Go on from what was read."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +56,7 @@ class Approximation:
     known: Entries
     evidence: Certificate | HeldOut
     bill: Bill = field(default_factory=Bill)
+    source: "Growable | None" = None
 
     # --- what it is --------------------------------------------------------------
 
@@ -97,7 +105,7 @@ class Approximation:
         """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
         low-rank part; ``None`` for CUR methods, whose features are one-sided.
         """  # noqa: D205
-        return self.factors.signature
+        return self.factors.feature_signature
 
     @cached_property
     def factored(self) -> "Approximation":
@@ -108,7 +116,7 @@ class Approximation:
         """
         nothing = Entries(self.known.n, symmetric=self.known.symmetric)
         unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
-        return replace(self, known=nothing, evidence=unknown)
+        return replace(self, known=nothing, evidence=unknown, source=None)
 
     # --- what it answers -----------------------------------------------------------
 
@@ -197,7 +205,7 @@ class Approximation:
         (Z · signature)·Zᵀ, see ``signature``. With ``dim``, the leading directions of
         the low-rank part, by magnitude.
         """
-        features, signs = self.factors.features, self.factors.signature
+        features, signs = self.factors.features, self.factors.feature_signature
         if dim is None:
             return features.copy()
         if not isinstance(dim, (int, np.integer)) or not 1 <= dim <= features.shape[1]:
@@ -219,6 +227,33 @@ class Approximation:
         return np.asarray((Q @ core).astype(features.dtype))
 
     # --- what it says and keeps -------------------------------------------------------
+
+    def grow(self, budget: float | int) -> "Approximation":
+        """Return a better one, for a larger budget; pays only for what is new.
+
+        Parameters
+        ----------
+        budget
+            For everything, what is paid for included: a share of the pairs or a number
+            of evaluations, as in :func:`fewpairs.approximate`.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> K = np.random.default_rng(0).standard_normal((200, 20))
+        >>> small = fp.approximate(None, K @ K.T, budget=0.1)
+        >>> large = small.grow(0.3)
+        >>> small.evaluations < large.evaluations <= 0.3 * 200 * 199 / 2
+        True
+        """
+        if self.source is None:
+            msg = (
+                "Approximation.grow: this one was loaded, or is a yardstick: it has no "
+                "similarity to evaluate. Call fewpairs.approximate again, with the "
+                "ledger of the first call as store=."
+            )
+            raise InputError(msg)
+        return self.source.grow(self, budget)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write a folder of JSON and .npy files; read it with :func:`fewpairs.load`."""

@@ -175,6 +175,27 @@ class Entries:
         if self.diagonal is not None:
             out[rows[:, None] == columns[None, :]] = self.diagonal
 
+    def hide(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
+        """Write −∞ into ``out`` wherever the block ``rows`` × ``columns`` is known."""
+        table = self._scattered_table()
+        if table.nnz:
+            part = table[rows][:, columns].tocoo()
+            out[part.row, part.col] = -np.inf
+        for lines in self.columns:
+            out[:, lines.position[columns] >= 0] = -np.inf
+        for lines in self.columns if self.symmetric else self.rows:
+            out[lines.position[rows] >= 0] = -np.inf
+        if self.diagonal is not None:
+            out[rows[:, None] == columns[None, :]] = -np.inf
+
+    def copy(self) -> "Entries":
+        """Return entries that can be added to without changing these."""
+        out = Entries(self.n, symmetric=self.symmetric, diagonal=self.diagonal)
+        out.columns, out.rows = list(self.columns), list(self.rows)
+        out._keys, out._values = self.scattered()
+        out._moments = self._moments
+        return out
+
     def scattered(self) -> tuple[Indices, NDArray[np.float64]]:
         """Return keys i·n + j (i ≤ j when symmetric), sorted, and their values."""
         if self._added:

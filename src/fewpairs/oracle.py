@@ -14,11 +14,18 @@ from fewpairs.progress import Progress, Silence
 from fewpairs.similarity.base import Indices, Scorer, Similarity
 from fewpairs.tariff import Budget, Tariff
 
-__all__ = ["Oracle", "pairs_to_check"]
+__all__ = ["Oracle", "Reading", "pairs_to_check"]
 
 _CHECKED_PAIRS = 8
 # Two orders of a pair that differ by less than this share are rounding.
 _ROUNDING = 1e-6
+
+
+class Reading(NamedTuple):
+    """What a run has read, and whether the similarity was found symmetric."""
+
+    entries: Entries
+    symmetric: bool
 
 
 class Oracle:
@@ -48,6 +55,8 @@ class Oracle:
         Draws the pairs on which an unproven symmetry is checked.
     identity
         Fingerprints the similarity and the items, where a ledger has to know.
+    before
+        What an earlier run read and settled: this one goes on from there.
 
     Attributes
     ----------
@@ -74,6 +83,7 @@ class Oracle:
         progress: Progress | None = None,
         rng: np.random.Generator | None = None,
         identity: Callable[[], Identity] | None = None,
+        before: "Reading | None" = None,
     ) -> None:
         self.n = scorer.n
         self.name = similarity.name
@@ -90,9 +100,13 @@ class Oracle:
         if on_top and self.limit is not None:
             self.limit += 2 * pairs_to_check(similarity, self.n, None)
 
-        symmetric, sample = self._settle_symmetry(
-            similarity, rng or np.random.default_rng(0)
-        )
+        sample = None
+        if before is None:
+            symmetric, sample = self._settle_symmetry(
+                similarity, rng or np.random.default_rng(0)
+            )
+        else:
+            symmetric = before.symmetric
         averages = not symmetric and symmetrize
         self.symmetric = symmetric or symmetrize
         self._evaluator.symmetric = self.symmetric
@@ -114,14 +128,23 @@ class Oracle:
             diagonal=similarity.diagonal,
             identity=identity,
         )
-        shared = ledger is not None
-        self.read = (
-            Entries(self.n, symmetric=self.symmetric, diagonal=similarity.diagonal)
-            if shared
-            else self._known
-        )
+        if before is not None:
+            self.read = before.entries
+            if ledger is None:
+                self._known = self._ledger.entries = before.entries
+        elif ledger is not None:
+            self.read = Entries(
+                self.n, symmetric=self.symmetric, diagonal=similarity.diagonal
+            )
+        else:
+            self.read = self._known
+        self._found_symmetric = symmetric
         if sample is not None:
             self._keep(sample)
+
+    def reading(self) -> "Reading":
+        """Return what another run needs to go on from here."""
+        return Reading(self.read.copy(), self._found_symmetric)
 
     @property
     def seconds(self) -> float:
@@ -212,6 +235,12 @@ class Oracle:
     def diagonal(self, indices: Indices) -> NDArray[np.float64]:
         """Return K[i, i] for every i in ``indices``; free where it is declared."""
         return self.pairs(indices, indices)
+
+    def note(self, what: str) -> None:
+        """Tell whoever watches what is being done."""
+        note = getattr(self._progress, "note", None)
+        if note is not None:  # watchers need not listen to it
+            note(what)
 
     # --- lines -----------------------------------------------------------------
 

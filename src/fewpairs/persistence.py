@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,18 @@ from fewpairs.approximation import Approximation
 from fewpairs.certificate import Certificate
 from fewpairs.entries import Axis, Entries
 from fewpairs.errors import InputError
+from fewpairs.kernels import pair_network
 from fewpairs.methods.base import Factors
+from fewpairs.methods.layered import Guard, Layered
+from fewpairs.methods.residual import Curve
+from fewpairs.methods.student import Student
+from fewpairs.priors import Prior, as_prior
 from fewpairs.receipt import Bill
 
 __all__ = ["load", "save"]
 
 _FORMAT = "fewpairs approximation"
-_VERSION = 1
+_VERSION = 2
 _INDEX = "approximation.json"
 _AXES: tuple[Axis, Axis] = ("columns", "rows")
 
@@ -53,7 +58,13 @@ def save(approx: Approximation, path: Path, *, overwrite: bool = False) -> None:
         raise
 
 
-def load(path: str | Path, *, mmap: bool = False) -> Approximation:
+def load(
+    path: str | Path,
+    *,
+    mmap: bool = False,
+    prior: Any = None,
+    items: Sequence[Any] | None = None,
+) -> Approximation:
     """Read what :meth:`Approximation.save` wrote.
 
     Parameters
@@ -62,6 +73,9 @@ def load(path: str | Path, *, mmap: bool = False) -> Approximation:
         The folder.
     mmap
         Leave the arrays on disk and read them as they are needed.
+    prior, items
+        The prior again, with its items, where it was a :class:`~fewpairs.Similarity`:
+        a recipe cannot be saved. Embeddings are saved.
 
     Examples
     --------
@@ -83,7 +97,7 @@ def load(path: str | Path, *, mmap: bool = False) -> Approximation:
                 f"{index['version']}; this fewpairs reads versions up to {_VERSION}."
             )
             raise InputError(msg)
-        return _read(index, _reader(folder, mmap=mmap))
+        return _read(index, _reader(folder, mmap=mmap), prior, items)
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes of its reader
@@ -126,6 +140,7 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "diagonal": None if known.diagonal is None else float(known.diagonal),
         "method": factors.words,
         "exact": factors.exact,
+        "layers": _write_layers(factors, put),
         "has": {
             "right": factors.other is not None,
             "features": own_features,
@@ -137,10 +152,89 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
     }
 
 
-def _read(index: dict[str, Any], get: Callable[[str], NDArray[Any]]) -> Approximation:
+def _write_layers(
+    factors: Factors, put: Callable[[str, NDArray[Any]], None]
+) -> dict[str, Any] | None:
+    """Write what a layered model has besides its low rank."""
+    if not isinstance(factors, Layered):
+        return None
+    prior, curve, student = factors.prior, factors.curve, factors.student
+    if prior is not None and prior.embeddings is not None:
+        put("prior", prior.embeddings)
+    if factors.ceilings is not None:
+        put("ceilings", factors.ceilings)
+    if factors.feature_signs is not None:
+        put("feature-signs", factors.feature_signs)
+    if student is not None:
+        for name, array in pair_network.arrays(student.network).items():
+            put(f"student-{name}", array)
+    return {
+        "guard": [_json(float(part)) for part in factors.guard],
+        "prior": None if prior is None else prior.name,
+        "embeddings": prior is not None and prior.embeddings is not None,
+        "curve": None
+        if curve is None
+        else [curve.center, curve.scale, *map(float, curve.coefficients)],
+        "ceilings": factors.ceilings is not None,
+        "feature signs": factors.feature_signs is not None,
+        "student": None
+        if student is None
+        else {
+            "scales": [
+                student.center,
+                student.scale,
+                student.cheap_center,
+                student.cheap_scale,
+            ],
+            "arrays": sorted(pair_network.arrays(student.network)),
+        },
+    }
+
+
+def _read_layers(
+    layers: dict[str, Any], get: Callable[[str], NDArray[Any]], prior: Prior | None
+) -> dict[str, Any]:
+    """Return what makes a layered model of its low rank."""
+    if layers["embeddings"]:
+        prior = Prior.of_embeddings(get("prior"))
+    elif layers["prior"] is not None and prior is None:
+        msg = (
+            f"fewpairs.load: this approximation needs its prior, {layers['prior']}, "
+            "which is a recipe and not saved. Pass prior= and items=."
+        )
+        raise InputError(msg)
+    curve, student = layers["curve"], layers["student"]
+    return {
+        "prior": prior if layers["prior"] is not None else None,
+        "curve": curve and Curve(curve[0], curve[1], np.array(curve[2:])),
+        "guard": Guard(*(_number(part) for part in layers["guard"])),
+        "ceilings": get("ceilings") if layers["ceilings"] else None,
+        "feature_signs": get("feature-signs") if layers["feature signs"] else None,
+        "student": student
+        and Student(
+            pair_network.from_arrays(
+                {name: get(f"student-{name}") for name in student["arrays"]}
+            ),
+            *student["scales"],
+        ),
+    }
+
+
+def _read(
+    index: dict[str, Any],
+    get: Callable[[str], NDArray[Any]],
+    prior: Any,
+    items: Sequence[Any] | None,
+) -> Approximation:
     n, has = index["n"], index["has"]
     left = get("left")
-    factors = Factors(
+    layers = index.get("layers")
+    kind: type[Factors] = Factors
+    more: dict[str, Any] = {}
+    if layers is not None:
+        given = as_prior(prior, items, n, "fewpairs.load")
+        kind, more = Layered, _read_layers(layers, get, given)
+    factors = kind(
         left=left,
         landmarks=get("landmarks"),
         words=index["method"],
@@ -148,6 +242,7 @@ def _read(index: dict[str, Any], get: Callable[[str], NDArray[Any]]) -> Approxim
         other=get("right") if has["right"] else None,
         features=get("features") if has["features"] else left,
         exact=index["exact"],
+        **more,
     )
     rank = len(factors.signature) if factors.signature is not None else left.shape[1]
     if left.shape != (n, rank) or (

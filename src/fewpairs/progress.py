@@ -17,6 +17,9 @@ class Progress(Protocol):
     def advance(self, evaluations: int) -> None:
         """Say that so many more evaluations are done."""
 
+    def note(self, what: str) -> None:
+        """Say what is being done now; optional."""
+
     def finish(self) -> None:
         """End the run, also after an error."""
 
@@ -28,6 +31,9 @@ class Silence:
         """Ignore it."""
 
     def advance(self, evaluations: int) -> None:
+        """Ignore it."""
+
+    def note(self, what: str) -> None:
         """Ignore it."""
 
     def finish(self) -> None:
@@ -60,6 +66,11 @@ class RichProgress:
         """Move the bar."""
         if self._task is not None:
             self._bars.advance(self._task, evaluations)
+
+    def note(self, what: str) -> None:
+        """Change the words beside the bar."""
+        if self._task is not None:
+            self._bars.update(self._task, description=what)
 
     def finish(self) -> None:
         """Leave the bar as it stands."""

@@ -1,7 +1,7 @@
 """The receipt: what was paid for, what came of it, and how far to trust it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fewpairs.certificate import Certificate
 
@@ -34,6 +34,15 @@ class Bill:
     everything: int = 0
     evaluating: float = 0.0
     computing: float = 0.0
+
+    def plus(self, more: "Bill") -> "Bill":
+        """Return both bills in one: a run, and one that went on from it."""
+        added = ("evaluations", "for_fit", "for_certificate", "for_symmetry")
+        timed = ("evaluating", "computing")
+        sums = {
+            name: getattr(self, name) + getattr(more, name) for name in added + timed
+        }
+        return replace(more, **sums)
 
 
 def receipt(

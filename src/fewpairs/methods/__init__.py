@@ -1,6 +1,7 @@
 """The methods, by class and by name."""
 
 from fewpairs.errors import InputError
+from fewpairs.methods.auto import Auto
 from fewpairs.methods.base import Factors, LandmarkMethod, Method
 from fewpairs.methods.nystrom import Nystrom
 from fewpairs.methods.optimal import Optimal
@@ -12,6 +13,7 @@ from fewpairs.methods.stacur import StaCUR
 
 __all__ = [
     "BY_NAME",
+    "Auto",
     "Factors",
     "LandmarkMethod",
     "Method",
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 BY_NAME: dict[str, type[Method]] = {
-    "auto": Regularized,
+    "auto": Auto,
     "nystrom": Nystrom,
     "sms": SMSNystrom,
     "skeleton": Skeleton,

@@ -70,6 +70,11 @@ class Factors:
             return self.other
         return self.left if self._semidefinite else self.left * self._signs
 
+    @property
+    def feature_signature(self) -> NDArray[Any] | None:
+        """±1 for each column of ``features``, where they are two-sided."""
+        return self.signature
+
     def predict(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return (left @ right.T)[i[t], j[t]] for every t."""
         out = np.empty(len(i), dtype=self.left.dtype)

@@ -1,0 +1,375 @@
+"""Prior, row effects and a damped core, chosen by leaving out landmarks.
+
+K[i, j] ≈ f(prior[i, j]) + m + aᵢ + aⱼ + rᵢᵀ · U · rⱼ, where rᵢ is what f and the
+effects leave of the landmarks' entries of item i. Which parts are used, and how much
+the core U is damped, is settled by predicting landmarks from the other landmarks: their
+columns are paid for, so this costs no evaluation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.spectral import apply_core, symmetric_eigen
+from fewpairs.priors import Prior
+from fewpairs.similarity.base import Indices
+
+__all__ = [
+    "CENTERINGS",
+    "Curve",
+    "ResidualFit",
+    "Shape",
+    "damped_inverse",
+    "fit",
+    "learning_rate",
+]
+
+CENTERINGS = ("none", "constant", "additive")
+FEWEST = 3  # landmarks that cross-validation needs
+_FOLDS = 5
+_ROWS = 1_000
+_DEGREE = 3
+_CALIBRATED_ON = 200_000  # entries
+# A richer shape has to lower the cross-validated error by this share of it.
+_MARGIN = 0.005
+# Damping from none to strong, as shares of the core's largest eigenvalue.
+_GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 49)])
+
+Array = NDArray[np.float64]
+
+
+class Shape(NamedTuple):
+    """Which parts stand before the core."""
+
+    prior: bool
+    centering: str
+
+    def __str__(self) -> str:
+        parts = ["prior"] if self.prior else []
+        if self.centering == "additive":
+            parts.append("row effects")
+        elif self.centering == "constant" and not self.prior:
+            parts.append("constant")
+        return " and ".join(parts) or "nothing"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A polynomial of the prior, in a standardized variable."""
+
+    center: float
+    scale: float
+    coefficients: NDArray[Any]  # from the constant upwards
+
+    @classmethod
+    def through(cls, x: NDArray[Any], y: NDArray[Any]) -> "Curve":
+        """Fit a curve by least squares."""
+        x, y = x.astype(np.float64).ravel(), y.astype(np.float64).ravel()
+        center, scale = float(x.mean()), float(x.std())
+        if scale <= 1e-7 * max(1.0, abs(center)):  # a constant prior says nothing
+            return cls(center, 1.0, np.array([y.mean()]))
+        powers = np.vander((x - center) / scale, _DEGREE + 1, increasing=True)
+        return cls(center, scale, np.linalg.lstsq(powers, y, rcond=None)[0])
+
+    def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return f(x) in the precision of x (Horner's rule, in place)."""
+        t = (x - x.dtype.type(self.center)) * x.dtype.type(1 / self.scale)
+        out = np.full_like(t, self.coefficients[-1])
+        for coefficient in self.coefficients[-2::-1]:
+            out *= t
+            out += x.dtype.type(coefficient)
+        return np.asarray(out)
+
+    @property
+    def slope(self) -> float:
+        """Slope of the curve at the prior's mean."""
+        return float(self.coefficients[1] / self.scale) if len(self) > 1 else 0.0
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+
+@dataclass(frozen=True)
+class ResidualFit:
+    """What was fitted: Z diag(signs) Zᵀ, effects among its columns, and a curve."""
+
+    left: NDArray[Any]
+    signs: NDArray[np.float64]
+    curve: Curve | None
+    shape: Shape
+    mu: float
+    given: bool  # whether μ was
+    negative: float  # share of the core's eigenvalues below 0
+    errors: dict[Shape, float]  # cross-validated root mean squares
+
+
+def fit(
+    C: NDArray[Any],
+    S: Indices,
+    prior: Prior | None,
+    rng: np.random.Generator,
+    *,
+    mu: float | None = None,
+    centerings: Sequence[str] = CENTERINGS,
+) -> ResidualFit:
+    """Choose the parts, and fit them to the landmarks' columns C = K[:, S]."""
+    shapes = _shapes(prior, centerings)
+    errors: dict[Shape, float] = {}
+    shape, share = shapes[0], 1e-3
+    if len(S) >= FEWEST and (len(shapes) > 1 or mu is None):
+        shape, share, errors = _choose(C, S, prior, shapes, rng)
+    given = mu is not None
+    parts = _whole(C, S, prior, shape, rng)
+    values, vectors = symmetric_eigen(parts.core)
+    largest = float(np.abs(values).max(initial=0.0))
+    if mu is None:
+        mu = share * largest
+    weights = damped_inverse(values, mu)
+    keep = weights != 0
+    root = vectors[:, keep] * np.sqrt(np.abs(weights[keep]))
+    left = apply_core(parts.columns, root)
+    effects, effect_signs = _effect_columns(len(C), parts.effects, parts.constant)
+    signs = np.concatenate([np.sign(weights[keep]), effect_signs])
+    return ResidualFit(
+        left=np.hstack([left, effects.astype(left.dtype)])
+        if len(effect_signs)
+        else left,
+        signs=signs,
+        curve=parts.curve,
+        shape=shape,
+        mu=mu,
+        given=given,
+        negative=float((values < -1e-9 * largest).mean()) if len(values) else 0.0,
+        errors=errors,
+    )
+
+
+def learning_rate(
+    C: NDArray[Any], S: Indices, prior: Prior | None, rng: np.random.Generator
+) -> float:
+    """Return a, where twice the landmarks lower the mean squared error by 2^−a.
+
+    From predicting left-out landmarks by all others, and by those of one half.
+    """
+    half = len(S) // 2
+    if half < FEWEST:
+        return 0.0
+    shapes = _shapes(prior, CENTERINGS)
+    few = min(_choose(C[:, :half], S[:half], prior, shapes, rng)[2].values())
+    all_of_them = min(_choose(C, S, prior, shapes, rng)[2].values())
+    return 2 * float(np.log2(max(few, 1e-30) / max(all_of_them, 1e-30)))
+
+
+def damped_inverse(values: NDArray[Any], mu: float) -> Array:
+    """Return λ / (λ² + μ²), and 0 for eigenvalues that are 0 up to rounding."""
+    magnitude = np.abs(values)
+    usable = magnitude > 1e-12 * magnitude.max(initial=0.0)
+    out = np.zeros(len(values))
+    # λ / (λ² + μ²), without squares that leave the range of float64.
+    out[usable] = 1 / (values[usable] + mu * (mu / values[usable]))
+    return out
+
+
+def _shapes(prior: Prior | None, centerings: Sequence[str]) -> list[Shape]:
+    shapes = [Shape(prior=False, centering=kind) for kind in centerings]
+    if prior is not None:
+        # The curve has a constant of its own.
+        kinds = [kind for kind in centerings if kind != "none"] or ["constant"]
+        shapes += [Shape(prior=True, centering=kind) for kind in kinds]
+    return shapes
+
+
+# --- the parts, on all items --------------------------------------------------------
+
+
+class _Parts(NamedTuple):
+    columns: NDArray[Any]  # what is left of C
+    core: Array
+    curve: Curve | None
+    effects: Array | None
+    constant: float
+
+
+def _whole(
+    C: NDArray[Any],
+    S: Indices,
+    prior: Prior | None,
+    shape: Shape,
+    rng: np.random.Generator,
+) -> _Parts:
+    """Take the parts of a shape off the columns of all items."""
+    n, s = C.shape
+    if shape == Shape(prior=False, centering="none"):
+        return _Parts(C, C[S].astype(np.float64), None, None, 0.0)
+    curve = None
+    columns = np.array(C)
+    if shape.prior and prior is not None:
+        everything = np.arange(n)
+        rows = rng.permutation(n)[: max(1, _CALIBRATED_ON // s)]
+        off = rows[:, None] != S[None, :]
+        curve = Curve.through(prior.block(rows, S)[off], C[rows][off])
+        step = max(1, (1 << 22) // s)
+        for start in range(0, n, step):
+            part = everything[start : start + step]
+            columns[part] -= curve(prior.block(part, S)).astype(C.dtype)
+    own = np.arange(s)
+    diagonal = columns[S, own].astype(np.float64)
+    sums = columns.sum(axis=1, dtype=np.float64)
+    sums[S] -= diagonal
+    number = np.full(n, float(s))
+    number[S] -= 1
+    effects, constant = _effects(
+        sums / np.maximum(number, 1),
+        S,
+        _spread(columns[rng.permutation(n)[:_ROWS]].astype(np.float64)) / s,
+        shape.centering,
+    )
+    columns -= columns.dtype.type(constant)
+    if effects is not None:
+        columns -= effects[:, None].astype(C.dtype)
+        columns -= effects[S][None, :].astype(C.dtype)
+    return _Parts(columns, columns[S].astype(np.float64), curve, effects, constant)
+
+
+def _effects(
+    means: Array, S: Indices, noise: float, centering: str
+) -> tuple[Array | None, float]:
+    """Return the effects a and the constant m of K[i, j] ≈ m + aᵢ + aⱼ.
+
+    ``means`` are each item's mean over the landmarks, so the effects of the landmarks
+    must add up to 0; they are shrunk by what the noise of a mean explains of their
+    variance, which matters where landmarks are few.
+    """
+    constant = float(means[S].mean())
+    if centering == "none":
+        return None, 0.0
+    if centering == "constant":
+        return None, float(means.mean())
+    effects = means - constant
+    variance = float(np.var(effects))
+    kept = max(0.0, 1 - noise / variance) if variance > 0 else 0.0
+    return kept * effects, constant
+
+
+def _spread(rows: Array) -> float:
+    """Return the variance of entries around their row's and column's mean."""
+    centered = rows - rows.mean(axis=1, keepdims=True)
+    centered -= centered.mean(axis=0)
+    return float(np.mean(centered**2))
+
+
+def _effect_columns(
+    n: int, effects: Array | None, constant: float
+) -> tuple[Array, Array]:
+    """Return m + aᵢ + aⱼ as columns with signs, to stand beside the others.
+
+    With u = a + m/2: uᵢ + uⱼ = pᵢpⱼ − qᵢqⱼ for p, q = (t ± u) / √(2t) and any t > 0.
+    """
+    if effects is None:
+        if constant == 0:
+            return np.empty((n, 0)), np.empty(0)
+        root = float(np.sqrt(abs(constant)))
+        return np.full((n, 1), root), np.array([np.sign(constant)])
+    u = effects + constant / 2
+    t = float(np.sqrt(np.mean(u**2)))
+    if t == 0:
+        return np.empty((n, 0)), np.empty(0)
+    return np.column_stack([t + u, t - u]) / np.sqrt(2 * t), np.array([1.0, -1.0])
+
+
+# --- leaving out landmarks ------------------------------------------------------------
+
+
+def _choose(
+    C: NDArray[Any],
+    S: Indices,
+    prior: Prior | None,
+    shapes: list[Shape],
+    rng: np.random.Generator,
+) -> tuple[Shape, float, dict[Shape, float]]:
+    """Return the shape and the μ (a share of |λ|max) that predict landmarks best."""
+    n, s = C.shape
+    others = np.setdiff1d(np.arange(n), S)
+    rows = rng.permutation(others if len(others) else np.arange(n))[:_ROWS]
+    # The share does not depend on the scale, and squares stay in range without it.
+    scale = float(np.abs(C[S]).max(initial=0.0)) or 1.0
+    sample = _Sample(
+        C[rows].astype(np.float64) / scale,
+        C[S].astype(np.float64) / scale,
+        None if prior is None else prior.block(rows, S).astype(np.float64),
+        None if prior is None else prior.block(S, S).astype(np.float64),
+    )
+    folds = np.array_split(rng.permutation(s), min(_FOLDS, s))
+    total = {shape: np.zeros(len(_GRID)) for shape in shapes}
+    for fold in folds:
+        kept = np.setdiff1d(np.arange(s), fold)
+        for shape in shapes:
+            total[shape] += _fold_errors(sample, shape, kept, fold)
+    rounding = 1e-12 * float(np.sum(sample.entries**2))
+    best = shapes[0]
+    for shape in shapes[1:]:
+        if total[shape].min() < (1 - _MARGIN) * total[best].min() - rounding:
+            best = shape
+    # Errors closer than rounding are equal: take the least damping among them.
+    equal = total[best] <= total[best].min() + rounding
+    entries = sample.entries.size
+    errors = {
+        shape: scale * float(np.sqrt(max(0.0, error.min()) / entries))
+        for shape, error in total.items()
+    }
+    return best, float(_GRID[np.argmax(equal)]), errors
+
+
+class _Sample(NamedTuple):
+    entries: Array  # some rows of C
+    core: Array
+    prior: Array | None
+    prior_core: Array | None
+
+
+def _fold_errors(
+    sample: _Sample, shape: Shape, kept: NDArray[Any], fold: NDArray[Any]
+) -> Array:
+    """Return the squared errors of the left-out landmarks for every μ of the grid."""
+    X, W = sample.entries, sample.core
+    off = ~np.eye(len(kept), dtype=bool)
+    if shape.prior and sample.prior is not None and sample.prior_core is not None:
+        curve = Curve.through(sample.prior[:, kept], X[:, kept])
+        X, W = X - curve(sample.prior), W - curve(sample.prior_core)
+    if shape.centering != "none":
+        inner = W[np.ix_(kept, kept)]
+        means = X[:, kept].mean(axis=1)
+        core_means = W[:, kept].mean(axis=1)
+        core_means[kept] = (inner * off).sum(axis=1) / max(1, len(kept) - 1)
+        noise = _spread(X[:, kept]) / len(kept)
+        everyone = np.concatenate([core_means[kept], core_means[fold], means])
+        where = np.arange(len(kept))
+        effects, constant = _effects(everyone, where, noise, shape.centering)
+        X, W = X - constant, W - constant
+        if effects is not None:
+            of_landmarks = np.empty(len(W))
+            of_landmarks[kept] = effects[: len(kept)]
+            of_landmarks[fold] = effects[len(kept) : len(W)]
+            X = X - effects[len(W) :][:, None] - of_landmarks[None, :]
+            W = W - of_landmarks[:, None] - of_landmarks[None, :]
+    values, V = symmetric_eigen(W[np.ix_(kept, kept)])
+    return _grid_errors(X[:, kept] @ V, values, W[np.ix_(fold, kept)] @ V, X[:, fold])
+
+
+def _grid_errors(
+    left: NDArray[Any], values: NDArray[Any], right: NDArray[Any], truth: NDArray[Any]
+) -> Array:
+    """Return ‖truth − left diag(w) rightᵀ‖² for the weights w of every μ of the grid.
+
+    ‖T − L diag(w) Rᵀ‖² = ‖T‖² − 2·w·diag(LᵀTR) + wᵀ(LᵀL ∘ RᵀR)w: after three
+    products, each μ costs a quadratic form.
+    """
+    linear = np.einsum("tk,tk->k", left, truth @ right)
+    quadratic = (left.T @ left) * (right.T @ right)
+    largest = np.abs(values).max(initial=0.0)
+    weights = np.array([damped_inverse(values, share * largest) for share in _GRID])
+    squares = np.einsum("gk,gk->g", weights @ quadratic, weights)
+    return np.asarray(np.sum(truth**2) - 2 * weights @ linear + squares)

@@ -1,0 +1,193 @@
+"""Student: a small network that learns from the pairs already paid for.
+
+Its inputs are features of the two items (principal components of embeddings where
+there are any, profiles of the landmarks' columns always), which it goes on to improve
+itself, and what the prior and the low rank say of the pair.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels import pair_network
+from fewpairs.kernels.pair_network import PairNetwork
+from fewpairs.priors import Prior
+from fewpairs.similarity.base import Indices
+
+__all__ = ["Lesson", "Student", "profiles"]
+
+_DIRECTIONS = 96  # of the embeddings
+_PROFILES = 32  # of the landmarks' columns
+_HIDDEN = (512, 128)
+_FEW_PAIRS = 100_000
+
+
+@dataclass
+class Lesson:
+    """Pairs that were paid for, with what prior and low rank say of them."""
+
+    i: list[Indices] = field(default_factory=list)
+    j: list[Indices] = field(default_factory=list)
+    base: list[NDArray[Any]] = field(default_factory=list)
+    cheap: list[NDArray[Any] | None] = field(default_factory=list)
+    values: list[NDArray[Any]] = field(default_factory=list)
+
+    def add(
+        self,
+        i: Indices,
+        j: Indices,
+        base: NDArray[Any],
+        cheap: NDArray[Any] | None,
+        values: NDArray[Any],
+    ) -> None:
+        """Add pairs."""
+        self.i.append(i)
+        self.j.append(j)
+        self.base.append(base)
+        self.cheap.append(cheap)
+        self.values.append(values)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.i))
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """A network and the scales of what goes in and comes out.
+
+    Attributes
+    ----------
+    network
+        Weights and the items' vectors.
+    center, scale
+        Mean and spread of the similarity.
+    cheap_center, cheap_scale
+        Mean and spread of the prior.
+    """
+
+    network: PairNetwork
+    center: float
+    scale: float
+    cheap_center: float = 0.0
+    cheap_scale: float = 0.0  # 0: there is no prior
+
+    @classmethod
+    def start(
+        cls,
+        features: NDArray[Any],
+        values: NDArray[Any],
+        cheap: NDArray[Any] | None,
+        rng: np.random.Generator,
+    ) -> "Student":
+        """Return one that knows nothing but the scales of a sample of values."""
+        inputs = 1 if cheap is None else 3
+        network = PairNetwork.start(features, inputs, hidden=_HIDDEN, rng=rng)
+        scale = float(np.std(values)) or 1.0
+        if cheap is None:
+            return cls(network, float(np.mean(values)), scale)
+        spread = float(np.std(cheap)) or 1.0
+        return cls(
+            network, float(np.mean(values)), scale, float(np.mean(cheap)), spread
+        )
+
+    def learn(
+        self,
+        lesson: Lesson,
+        *,
+        steps: int,
+        seconds: float,
+        rng: np.random.Generator,
+        on_step: Callable[[int], None] | None = None,
+    ) -> float:
+        """Train on pairs for so many steps, or seconds; return the seconds it took."""
+        started = time.monotonic()
+        cheap = None
+        if self.cheap_scale:
+            cheap = np.concatenate([c for c in lesson.cheap if c is not None])
+        inputs = np.stack(self._scalars(np.concatenate(lesson.base), cheap), axis=1)
+        values = np.concatenate(lesson.values)
+        targets = ((values - self.center) / self.scale).astype(np.float32)
+        _trainer()(
+            self.network,
+            np.concatenate(lesson.i),
+            np.concatenate(lesson.j),
+            inputs,
+            targets,
+            steps=steps,
+            batch=2_048 if len(targets) > _FEW_PAIRS else 1_024,
+            rng=rng,
+            deadline=started + seconds,
+            on_step=on_step,
+        )
+        return time.monotonic() - started
+
+    def pairs(
+        self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None
+    ) -> NDArray[np.float32]:
+        """Return its predictions of pairs."""
+        inputs = np.stack(self._scalars(base, cheap), axis=1)
+        out = pair_network.predict(self.network, i, j, inputs)
+        return self._scaled(out)
+
+    def block(
+        self,
+        rows: Indices,
+        columns: Indices,
+        base: NDArray[Any],
+        cheap: NDArray[Any] | None,
+    ) -> NDArray[np.float32]:
+        """Return its predictions of all rows with all columns."""
+        inputs = self._scalars(base, cheap)
+        out = pair_network.predict_block(self.network, rows, columns, inputs)
+        return self._scaled(out)
+
+    def _scalars(
+        self, base: NDArray[Any], cheap: NDArray[Any] | None
+    ) -> list[NDArray[np.float32]]:
+        own = ((base - self.center) / self.scale).astype(np.float32)
+        if not self.cheap_scale or cheap is None:
+            return [own]
+        t = ((cheap - self.cheap_center) / self.cheap_scale).astype(np.float32)
+        return [own, t, t * t]
+
+    def _scaled(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
+        out *= np.float32(self.scale)
+        out += np.float32(self.center)
+        return out
+
+
+def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:
+    """Return features of the items, of unit variance on the whole.
+
+    The leading left singular vectors of the landmarks' columns, centered, scaled by
+    their singular values; before them principal components of the embeddings.
+    """
+    sets = []
+    if prior is not None and prior.directions is not None:
+        sets.append(prior.directions[:, :_DIRECTIONS])
+    centered = C - C.mean(axis=0)
+    scale = float(np.abs(centered).max()) or 1.0
+    centered = (centered / scale).astype(np.float32)
+    values, V = np.linalg.eigh((centered.T @ centered).astype(np.float64))
+    top = np.argsort(-values)[:_PROFILES]
+    sets.append(centered @ V[:, top].astype(np.float32))
+    spread = [float(part.std()) or 1.0 for part in sets]
+    return np.hstack([part / s for part, s in zip(sets, spread, strict=True)])
+
+
+def _trainer() -> Callable[..., int]:
+    """Return the trainer for this machine: torch's on a GPU, else NumPy's."""
+    try:
+        import torch
+    except ImportError:
+        return pair_network.train
+    if not torch.cuda.is_available():
+        return pair_network.train
+    from fewpairs.kernels import pair_network_torch
+
+    trainer: Callable[..., int] = pair_network_torch.train
+    return trainer

@@ -105,7 +105,7 @@ def _corpus(  # noqa: PLR0917
     single, double = best_of(
         RUNS, lambda: one.distances(wide, theirs), lambda: two.distances(wide, theirs)
     )
-    words = one._lengths[kept].mean()
+    words = np.diff(one._corpus.bags.start)[kept].mean()
     print(
         f"  {name}: {words:.0f} words, {1e6 * each[0]:.1f} µs a pair", file=sys.stderr
     )
@@ -117,9 +117,9 @@ def _corpus(  # noqa: PLR0917
 
 
 def _bag(scorer: Any, d: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    bags = scorer._bags
+    vectors, _, bags, _ = scorer._corpus
     part = slice(bags.start[d], bags.start[d + 1])
-    return scorer._vectors[bags.word[part]], bags.mass[part]
+    return vectors[bags.word[part]], bags.mass[part]
 
 
 def _pot(

@@ -17,9 +17,10 @@ SOURCE = Path(fp.__file__).parent
 ROOMS = [
     {"errors", "fingerprint"},
     {"kernels"}
-    | {f"kernels.{name}" for name in ("blas", "reference", "simd", "spectral")},
+    | {f"kernels.{name}" for name in ("bags", "blas", "reference", "simd", "spectral")},
     {"kernels.transport"},
     {"kernels.documents"},
+    {"kernels.word_movers"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"

@@ -24,7 +24,7 @@ CPU_BATCHES, GPU_BATCHES = (32, 64, 128), (32, 128, 512, 2_048)
 def run() -> None:
     """Print the ratios, or why there are none."""
     title = "cross-encoder, STS-B dev sentences"
-    reason = _why_not()
+    reason = why_not()
     if reason:
         print(f"\n{title}\n  skipped: {reason}")
         return
@@ -49,17 +49,10 @@ def _measure(
     device: str, rows: int, columns: int, sizes: tuple[int, ...]
 ) -> tuple[float, float]:
     """Return how many times as fast ours is, and its pairs a second."""
-    import torch
-    from sentence_transformers import CrossEncoder
-
-    folder = str(_models() / "stsb-cross-encoder")
     texts = np.random.default_rng(0).permutation(_sentences())
     # Where there are too few sentences, rows and columns share some of them.
     a, b = np.arange(rows) % len(texts), -1 - np.arange(columns) + len(texts)
-    ours = fp.CrossEncoder(folder, device=device)
-    scorer = ours.bind(texts.tolist())
-    dtype = getattr(torch, ours.dtype)
-    theirs = CrossEncoder(folder, device=device, model_kwargs={"dtype": dtype})
+    scorer, theirs = both(device, texts.tolist())
     pairs = [(str(texts[i]), str(texts[j])) for i in a for j in b]
     check = np.abs(
         scorer.block(a[:20], b).ravel() - theirs.predict(pairs[: 20 * columns])
@@ -74,6 +67,18 @@ def _measure(
     return min(others) / mine, rows * columns / mine
 
 
+def both(device: str, texts: list[str]) -> tuple[Any, Any]:
+    """Return our scorer of these texts, and the encoder of sentence-transformers."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    folder = str(_models() / "stsb-cross-encoder")
+    ours = fp.CrossEncoder(folder, device=device)
+    dtype = getattr(torch, ours.dtype)
+    theirs = CrossEncoder(folder, device=device, model_kwargs={"dtype": dtype})
+    return ours.bind(texts), theirs
+
+
 def _sentences() -> list[str]:
     file = Path(os.environ["FEWPAIRS_DATA"]) / "stsb" / "sts-dev.csv"
     lines = file.read_text("utf-8").rstrip("\n").split("\n")
@@ -85,7 +90,8 @@ def _models() -> Path:
     return Path(os.environ.get("FEWPAIRS_MODELS", beside))
 
 
-def _why_not() -> str | None:
+def why_not() -> str | None:
+    """Return what this benchmark lacks, or nothing."""
     for library in ("torch", "sentence_transformers"):
         if importlib.util.find_spec(library) is None:
             return f'needs {library}, pip install "fewpairs[torch]"'

@@ -25,7 +25,7 @@ ROOMS = [
     | {
         f"similarity.{name}"
         for name in (
-            "strings token_overlap word_vectors wmd wme bert_forward "
+            "strings token_overlap word_bags word_vectors wmd wme bert_forward "
             "classifier_loading cross_encoder cross_options lanes pair_assembly "
             "pair_batches pair_mlp pair_training"
         ).split()

@@ -1,6 +1,7 @@
 """Word mover's distance: exact, whatever the masses, costs and shapes."""
 
 import gzip
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -221,6 +222,79 @@ def test_the_reference_needs_no_numba():
     assert done.stdout.strip() == "[[0.0, 3.0], [3.0, 0.0]]"
 
 
+class Heard:
+    """A progress that remembers its stages."""
+
+    def __init__(self):
+        self.stages = []
+
+    def start(self, what, total):
+        self.stages.append((what, total))
+
+    def advance(self, evaluations):
+        pass
+
+    def finish(self):
+        self.stages.append(("finished", None))
+
+
+def test_compiling_is_told_once_and_before_anything_is_evaluated(monkeypatch):
+    texts, similarity = random_texts(30), fp.WMD((WORDS, vectors()))
+    heard = Heard()
+    monkeypatch.setattr(documents, "is_compiled", lambda: False)
+    fp.approximate(texts, similarity, budget=0.5, progress=heard)
+    what = [stage for stage, _ in heard.stages]
+    compiling = "compiling word mover's distance, once on this machine"
+    assert what == [compiling, "evaluating", "finished"]
+    monkeypatch.undo()
+    assert documents.is_compiled()  # by the run before
+    heard = Heard()
+    fp.approximate(texts, similarity, budget=0.5, progress=heard)
+    assert [stage for stage, _ in heard.stages] == ["evaluating", "finished"]
+
+
+def test_native_code_is_kept_on_disk_and_found_there(tmp_path):
+    code = (
+        "import numpy as np\n"
+        "from fewpairs.kernels import documents, word_movers\n"
+        "heard = []\n"
+        "found = documents.is_compiled()\n"
+        "word_movers.prepare(heard.append)\n"
+        "misses = sum(documents.tile_distances.stats.cache_misses.values())\n"
+        "print(found, len(heard), misses)"
+    )
+
+    def run():
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stdout.split()
+
+    assert run() == ["False", "1", "1"]
+    assert run() == ["True", "0", "0"]
+
+
+def test_views_and_read_only_positions_compile_nothing_new():
+    scorer = fp.WMD((WORDS, vectors()), threads=2).bind(random_texts(40))
+    scorer.prepare(lambda what: None)
+    before = [
+        len(f.signatures) for f in (documents.tile_distances, documents.pair_distances)
+    ]
+    pairs = np.arange(40).reshape(20, 2)
+    pairs.flags.writeable = False
+    scorer.pair_distances(pairs[:, 0], pairs[::-1, 1])
+    scorer.distances(pairs[:, 0], pairs[:, 1])
+    scorer.distances(pairs[:1, 0], pairs[:, 1])
+    scorer.lower_bounds(pairs[:, 0], pairs[:1, 1])
+    after = [
+        len(f.signatures) for f in (documents.tile_distances, documents.pair_distances)
+    ]
+    assert after == before
+
+
 def test_tiles_of_any_size_give_the_same(monkeypatch):
     # Few rows: columns are shared out too. Tiny tiles: an anchor each.
     scorer = fp.WMD((WORDS, vectors()), threads=2).bind(random_texts(120))
@@ -394,6 +468,35 @@ def test_documents_without_a_known_word_are_listed_or_similar_to_none():
     assert K[0, 2] > 0
 
 
+def test_documents_without_a_known_word_are_dropped_on_demand():
+    texts = ["", *random_texts(40), ["unknown"], *random_texts(5, seed=1), "?"]
+    drop = fp.WMD((WORDS, vectors()), empty="drop")
+    kept = drop.kept(texts)
+    assert kept.tolist() == [*range(1, 41), *range(42, 47)]
+    approx = fp.approximate(texts, drop, budget=1.0)
+    assert approx.shape == (45, 45)
+    assert "3 items dropped" in str(approx)
+    left = [texts[t] for t in kept]
+    same = fp.approximate(left, fp.WMD((WORDS, vectors())), budget=1.0)
+    assert np.array_equal(approx.dense(), same.dense())
+    assert approx.evaluations == same.evaluations
+    assert "dropped" not in str(same)
+    assert fp.plan(texts, drop, budget=0.5).evaluations <= 0.5 * 45 * 44 / 2
+    # Where nothing is to be dropped, nothing changes.
+    assert fp.approximate(left, drop, budget=1.0).shape == (45, 45)
+    # The masses of tf-idf are those of the texts that stay.
+    dropped = fp.WMD((WORDS, vectors()), empty="drop", weights="tfidf").bind(texts)
+    alone = fp.WMD((WORDS, vectors()), weights="tfidf").bind(left)
+    assert np.array_equal(dropped._corpus.bags.mass, alone._corpus.bags.mass)
+
+
+@pytest.mark.parametrize("texts", [["w1", "?", "!"], ["?", "!"]])
+def test_too_few_documents_are_left_after_dropping(texts):
+    drop = fp.WMD((WORDS, vectors()), empty="drop")
+    with pytest.raises(fp.InputError, match=r"2 of \d items; it takes at least two"):
+        fp.approximate(texts, drop)
+
+
 def test_bad_items_vectors_and_options():
     with pytest.raises(fp.InputError, match=r"items\[1\] is None; every item must be"):
         fp.WMD((WORDS, vectors())).bind(["w1", None])
@@ -406,10 +509,10 @@ def test_bad_items_vectors_and_options():
     fp.WMD((WORDS, X)).bind(["w6", "w7"])  # words that are not used do no harm
     with pytest.raises(fp.InputError, match="gamma is -1"):
         fp.WMD((WORDS, X), gamma=-1)
-    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass 'tf' or 'tfidf'"):
+    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass one of 'tf'"):
         fp.WMD((WORDS, X), weights="bm25")
-    with pytest.raises(fp.InputError, match="empty is 'drop'; pass 'error' or 'zero'"):
-        fp.WMD((WORDS, X), empty="drop")
+    with pytest.raises(fp.InputError, match="empty is 'skip'; pass one of 'error', 'z"):
+        fp.WMD((WORDS, X), empty="skip")
 
 
 def test_without_numba_the_cure_is_named():

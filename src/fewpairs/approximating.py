@@ -110,10 +110,11 @@ def approximate(
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
     seed = check_seed(seed, call)
 
-    started = time.perf_counter()
     symmetry_rng, fit_rng, certificate_rng = np.random.default_rng(seed).spawn(3)
-    shown.start("evaluating", expected.evaluations)
     try:
+        scorer.prepare(lambda what: shown.start(what, None))
+        started = time.perf_counter()
+        shown.start("evaluating", expected.evaluations)
         oracle = Oracle(
             scorer,
             recipe,
@@ -138,7 +139,7 @@ def approximate(
     finally:
         shown.finish()
     bill = Bill(
-        similarity=_in_words(recipe, oracle.tariff),
+        similarity=_in_words(recipe, oracle.tariff, dropped=_dropped(scorer, items)),
         evaluations=oracle.evaluations,
         for_fit=for_fit,
         for_certificate=oracle.evaluations - for_fit - for_symmetry,
@@ -274,7 +275,13 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
         msg = f"{call}: got {got}; it takes at least two to have a pair."
         raise InputError(msg)
     scorer = similarity.bind(items)
-    if scorer.n != len(items):
+    if scorer.kept is not None and scorer.n < 2:
+        msg = (
+            f"{call}: {similarity.name} dropped {len(items) - scorer.n:,} of "
+            f"{len(items):,} items; it takes at least two to have a pair."
+        )
+        raise InputError(msg)
+    if scorer.n != (len(items) if scorer.kept is None else len(scorer.kept)):
         msg = (
             f"{call}: {similarity.name} was bound to {len(items)} items and says it "
             f"has {scorer.n}. Its bind() must keep every item, in order."
@@ -320,10 +327,16 @@ def _progress(progress: bool | Progress, call: str) -> Progress:
     return progress
 
 
-def _in_words(similarity: Similarity, tariff: Tariff) -> str:
+def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:
+    """Return how many items the similarity was asked to leave out."""
+    return 0 if scorer.kept is None or items is None else len(items) - scorer.n
+
+
+def _in_words(similarity: Similarity, tariff: Tariff, *, dropped: int) -> str:
     if not tariff.symmetric:
         kind = "asymmetric"
     else:
         kind = "symmetric" if tariff.calls == 1 else "averaged over both orders"
     diagonal = ", diagonal known" if tariff.free_diagonal else ""
-    return f"{similarity.name}, {kind}{diagonal}"
+    left_out = f", {dropped:,} items dropped" if dropped else ""
+    return f"{similarity.name}, {kind}{diagonal}{left_out}"

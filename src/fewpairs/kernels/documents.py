@@ -12,6 +12,7 @@ Numba keeps what it compiled beside this file and looks at the age of this file 
 after a change in ``transport`` or ``simd``, touch it.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numba import njit
 from fewpairs.kernels.simd import LANES
 from fewpairs.kernels.transport import INFINITE, new_workspace, solve
 
-__all__ = ["pair_distances", "tile_distances"]
+__all__ = ["is_compiled", "pair_distances", "tile_distances"]
 
 # Masses below this are what subtraction leaves of equal ones.
 _DUST = 1e-15
@@ -343,3 +344,24 @@ def _not_shared(
         i += 0 if only_b else 1
         j += 0 if only_a else 1
     return n, m
+
+
+def is_compiled() -> bool:
+    """Whether the native code is loaded, or on disk for this version of the file.
+
+    Numba has no public way to ask. A wrong answer costs a message that is not shown,
+    or one that is shown for nothing.
+    """
+    return all(map(_is_at_hand, (tile_distances, pair_distances)))
+
+
+def _is_at_hand(function: Any) -> bool:
+    if function.signatures:
+        return True
+    folder = Path(function.stats.cache_path)
+    line = function.py_func.__code__.co_firstlineno
+    written = [
+        file.stat().st_mtime
+        for file in folder.glob(f"documents.{function.__name__}-{line}.*.nbi")
+    ]
+    return bool(written) and max(written) >= Path(__file__).stat().st_mtime

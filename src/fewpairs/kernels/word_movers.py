@@ -5,7 +5,7 @@ or many, of the longer side. A tile is one BLAS product of word vectors and one 
 into code that runs without Python's lock, so tiles run side by side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from fewpairs.kernels import documents
 from fewpairs.kernels.bags import Bags, Corpus, select
 from fewpairs.kernels.blas import single_threaded, spread
 
-__all__ = ["block_distances", "pair_distances"]
+__all__ = ["block_distances", "pair_distances", "prepare"]
 
 Indices = NDArray[np.int64]
 
@@ -39,6 +39,18 @@ class _Side(NamedTuple):
     bags: Bags
 
 
+def prepare(tell: Callable[[str], None]) -> None:
+    """Compile the native code, or load what an earlier process compiled."""
+    if not documents.is_compiled():
+        tell("compiling word mover's distance, once on this machine")
+    masses = np.array([0.5, 0.5, 1.0])
+    bags = Bags(np.array([0, 2, 3]), np.array([0, 1, 2]), masses)
+    corpus = Corpus.of(np.eye(3), bags)
+    first, second = np.array([0]), np.array([1])
+    block_distances(corpus, first, second, threads=1, relaxed=False)
+    pair_distances(corpus, first, second, threads=1)
+
+
 def block_distances(
     corpus: Corpus, rows: Indices, columns: Indices, *, threads: int, relaxed: bool
 ) -> NDArray[np.float64]:
@@ -58,6 +70,7 @@ def block_distances(
     def work(tile: tuple[slice, _Side]) -> None:
         part, side = tile
         anchors = select(corpus.bags, rows[part])
+        found = np.empty((part.stop - part.start, len(side.bags.start) - 1))
         documents.tile_distances(
             corpus.vectors,
             corpus.squares,
@@ -68,8 +81,9 @@ def block_distances(
             side.bags,
             corpus.scale,
             relaxed,
-            out[part, side.columns],
+            found,  # not a view of `out`: other strides would be compiled for anew
         )
+        out[part, side.columns] = found
 
     with single_threaded():
         spread(work, _tiles(corpus, rows, columns, threads), threads)
@@ -81,6 +95,8 @@ def pair_distances(
 ) -> NDArray[np.float64]:
     """Return the distances of single pairs; below 0 where none was found."""
     out = np.empty(len(i))
+    # Views and read-only arrays would be compiled for anew.
+    i, j = (np.require(places, np.int64, ["C", "W"]) for places in (i, j))
 
     def work(part: slice) -> None:
         documents.pair_distances(

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.kernels import reference
-from fewpairs.kernels.bags import Bags, Corpus
+from fewpairs.kernels.bags import Corpus
 from fewpairs.kernels.blas import cores
 from fewpairs.similarity.base import Indices, Scorer, Similarity
-from fewpairs.similarity.word_vectors import WordVectors, word_vectors
+from fewpairs.similarity.word_bags import bags_of, vectors_of
+from fewpairs.similarity.word_vectors import word_vectors
 
 __all__ = ["WMD", "split_words"]
 
@@ -41,10 +42,11 @@ class WMD(Similarity):
     a list of words. Symmetric; 1 on the diagonal; not positive semidefinite, but near.
 
     Blocks are solved in native code on all cores (extra ``wmd``: ``pip install
-    "fewpairs[wmd]"``). Where the solver reaches its limit of steps, SciPy's linear
-    programming steps in; ``scorer.fallbacks`` counts that. The environment variable
-    ``FEWPAIRS_KERNEL=reference`` has all pairs solved by SciPy, without numba: a
-    thousand times slower, to check the native code against.
+    "fewpairs[wmd]"``). It is compiled when first used, which takes up to a minute, and
+    kept on disk; a progress bar says so. Where the solver reaches its limit of steps,
+    SciPy's linear programming steps in; ``scorer.fallbacks`` counts that. The
+    environment variable ``FEWPAIRS_KERNEL=reference`` has all pairs solved by SciPy,
+    without numba: a thousand times slower, to check the native code against.
 
     Parameters
     ----------
@@ -63,8 +65,11 @@ class WMD(Similarity):
     normalize
         Scale every word vector to length 1, as gensim does.
     empty
-        What becomes of texts without a known word: ``"error"``, or ``"zero"``
-        similarity to all others.
+        What becomes of texts without a known word. ``"error"`` lists them and stops.
+        ``"zero"`` keeps every text in its place; such a text has similarity 0 to all
+        others, and these pairs count as evaluations. ``"drop"`` leaves them out: the
+        matrix is of the texts that stay, numbered afresh, and :meth:`kept` says which
+        these are.
     threads
         At most so many, BLAS included; ``None`` takes all cores.
 
@@ -90,7 +95,7 @@ class WMD(Similarity):
     stop_words: Collection[str] = ()
     weights: Literal["tf", "tfidf"] = "tf"
     normalize: bool = True
-    empty: Literal["error", "zero"] = "error"
+    empty: Literal["error", "zero", "drop"] = "error"
     threads: int | None = None
 
     symmetric = True
@@ -101,12 +106,12 @@ class WMD(Similarity):
     def __post_init__(self) -> None:
         for option, allowed in (
             ("weights", ("tf", "tfidf")),
-            ("empty", ("error", "zero")),
+            ("empty", ("error", "zero", "drop")),
         ):
             if getattr(self, option) not in allowed:
                 msg = (
                     f"fewpairs.WMD: {option} is {getattr(self, option)!r}; pass "
-                    f"{' or '.join(map(repr, allowed))}."
+                    f"one of {', '.join(map(repr, allowed))}."
                 )
                 raise InputError(msg)
         if not (np.isfinite(self.gamma) and self.gamma > 0):
@@ -133,9 +138,31 @@ class WMD(Similarity):
         """Return the same similarity with another γ; values are powers of these."""
         return replace(self, gamma=gamma)
 
+    def kept(self, items: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the positions of the items that have a known word.
+
+        With ``empty="drop"`` these are the items of the matrix, in this order.
+
+        >>> import numpy as np, fewpairs as fp
+        >>> wmd = fp.WMD((["cat", "dog"], np.eye(2)), empty="drop")
+        >>> texts = ["a cat", "nothing known", "a dog", "cat and dog"]
+        >>> fp.approximate(texts, wmd, budget=1.0).shape
+        (3, 3)
+        >>> wmd.kept(texts)
+        array([0, 2, 3])
+        """
+        return np.flatnonzero([bool(count) for count in self._counts(items)])
+
     def bind(self, items: Sequence[Any]) -> "WMDScorer":
         """Build every text's bag of words once."""
-        return WMDScorer(self, [self._words(t, item) for t, item in enumerate(items)])
+        counts = self._counts(items)
+        if self.empty != "drop":
+            return WMDScorer(self, counts)
+        kept = [t for t, count in enumerate(counts) if count]
+        return WMDScorer(self, [counts[t] for t in kept], np.array(kept, dtype=int))
+
+    def _counts(self, items: Sequence[Any]) -> list[Counter[str]]:
+        return [self._words(t, item) for t, item in enumerate(items)]
 
     def _words(self, position: int, item: Any) -> Counter[str]:
         if isinstance(item, str):
@@ -163,8 +190,14 @@ class WMDScorer(Scorer):
 
     chunk = 1 << 17
 
-    def __init__(self, similarity: WMD, counts: list[Counter[str]]) -> None:
+    def __init__(
+        self,
+        similarity: WMD,
+        counts: list[Counter[str]],
+        kept: NDArray[np.int64] | None = None,
+    ) -> None:
         self.n = len(counts)
+        self.kept = kept
         self.fallbacks = 0
         self._gamma = similarity.gamma
         self._empty = np.array([not count for count in counts])
@@ -173,13 +206,20 @@ class WMDScorer(Scorer):
             more = ", …" if self._empty.sum() > 10 else ""
             msg = (
                 f"fewpairs.WMD: {self._empty.sum():,} of {self.n:,} items have no word "
-                f"with a vector: items {where}{more}. Drop them, or pass empty='zero'."
+                f"with a vector: items {where}{more}. Pass empty='drop' to leave them "
+                "out, or empty='zero' for similarity 0 to all others."
             )
             raise InputError(msg)
-        bags = _bags(counts, tfidf=similarity.weights == "tfidf")
-        self._corpus = Corpus.of(_vectors_of(similarity, counts), bags)
+        bags = bags_of(counts, tfidf=similarity.weights == "tfidf")
+        self._corpus = Corpus.of(
+            vectors_of(similarity.vectors, counts, normalize=similarity.normalize), bags
+        )
         self._threads = similarity.threads or cores()
         self._kernel = _kernel()
+
+    def prepare(self, tell: Callable[[str], None]) -> None:
+        """Compile the native code, or load it if it was compiled before."""
+        self._kernel.prepare(tell)
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exp(−γ·distance) of single pairs."""
@@ -226,49 +266,6 @@ class WMDScorer(Scorer):
     def _fall_back(self, i: int, j: int) -> float:
         self.fallbacks += 1
         return reference.document_distance(self._corpus, i, j)
-
-
-def _vectors_of(similarity: WMD, counts: list[Counter[str]]) -> NDArray[np.float64]:
-    """Return the vectors of the words in use, in the order of first use."""
-    known: WordVectors = similarity.vectors
-    used = list(dict.fromkeys(word for count in counts for word in count))
-    X = known.array[[known.index[word] for word in used]].astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if bad.size:
-        msg = (
-            f"fewpairs.WMD: the vector of {used[bad[0]]!r} is not finite ({bad.size} "
-            "such words in use). Mend the vectors or put those words in stop_words."
-        )
-        raise InputError(msg)
-    if similarity.normalize and len(X):
-        length = np.linalg.norm(X, axis=1, keepdims=True)
-        X = np.divide(X, length, where=length > 0, out=np.zeros_like(X))
-    return np.ascontiguousarray(X)
-
-
-def _bags(counts: list[Counter[str]], *, tfidf: bool) -> Bags:
-    number = {
-        word: t
-        for t, word in enumerate(dict.fromkeys(w for count in counts for w in count))
-    }
-    idf = np.ones(len(number))
-    if tfidf:
-        frequency = Counter(word for count in counts for word in count)
-        df = np.array([frequency[word] for word in number])
-        idf = np.log((1 + len(counts)) / (1 + df)) + 1
-    start = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum([len(count) for count in counts], out=start[1:])
-    word = np.empty(start[-1], dtype=np.int64)
-    mass = np.empty(start[-1])
-    for d, count in enumerate(counts):
-        part = slice(start[d], start[d + 1])
-        word[part] = [number[w] for w in count]
-        mass[part] = list(count.values())
-        order = np.argsort(word[part])
-        word[part], mass[part] = word[part][order], mass[part][order]
-        mass[part] *= idf[word[part]]
-        mass[part] /= mass[part].sum()
-    return Bags(start, word, mass)
 
 
 def _kernel() -> ModuleType:

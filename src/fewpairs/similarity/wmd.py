@@ -43,8 +43,8 @@ class WMD(Similarity):
 
     Blocks are solved in native code on all cores (extra ``wmd``: ``pip install
     "fewpairs[wmd]"``). It is compiled when first used, which takes about 15 seconds,
-    and kept on disk; a progress bar says so. Where the solver reaches its limit of steps,
-    SciPy's linear programming steps in; ``scorer.fallbacks`` counts that. The
+    and kept on disk; a progress bar says so. Where the solver reaches its limit of
+    steps, SciPy's linear programming steps in; ``scorer.fallbacks`` counts that. The
     environment variable ``FEWPAIRS_KERNEL=reference`` has all pairs solved by SciPy,
     without numba: a thousand times slower, to check the native code against.
 

@@ -3,7 +3,15 @@
 import importlib
 import sys
 
-ALL = ("imports", "eigenvalues", "overhead", "wmd", "pair_mlp", "cross_encoder")
+ALL = (
+    "imports",
+    "eigenvalues",
+    "overhead",
+    "tiny",
+    "wmd",
+    "pair_mlp",
+    "cross_encoder",
+)
 
 chosen = sys.argv[1:] or ALL
 for name in chosen:

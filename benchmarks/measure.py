@@ -35,4 +35,5 @@ def table(title: str, rows: Sequence[tuple[str, float, str]]) -> None:
     """Print rows of what, ratio and goal."""
     print(f"\n{title}")
     for what, ratio, goal in rows:
-        print(f"  {what:<64} {ratio:>8.2f}   goal {goal}")
+        shown = f"{ratio:.1e}" if 0 < abs(ratio) < 1e-3 else f"{ratio:.2f}"
+        print(f"  {what:<64} {shown:>8}   goal {goal}")

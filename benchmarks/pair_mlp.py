@@ -1,9 +1,10 @@
 """PairMLP on a block of mention pairs, against a plain forward in torch.
 
 The plain way concatenates [a; b; a∘b] for every pair and runs the network on it, in
-float32 on the same cores: the whole block at once, and in batches (the best of three
-sizes). Splitting the first layer saves two thirds of its multiplications, so against
-the best batches about 3 is what float32 arithmetic allows.
+float32 on the same cores: the whole block at once, as one writes it, and in batches
+(the best of three sizes). Splitting the first layer saves two thirds of its
+multiplications, and ours spends nearly all its time in the rest of them: against the
+best batches about 3 is what float32 arithmetic allows.
 """
 
 import importlib.util

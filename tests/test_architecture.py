@@ -17,15 +17,15 @@ SOURCE = Path(fp.__file__).parent
 ROOMS = [
     {"errors", "fingerprint"},
     {"kernels"}
-    | {f"kernels.{name}" for name in ("blas", "reference", "simd", "spectral")},
+    | {f"kernels.{name}" for name in ("bags", "blas", "reference", "simd", "spectral")},
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
     {"kernels.documents", "kernels.pair_network"},
-    {"kernels.pair_network_torch"},
+    {"kernels.word_movers", "kernels.pair_network_torch"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"
         for name in (
-            "strings token_overlap word_vectors wmd wme bert_forward "
+            "strings token_overlap word_bags word_vectors wmd wme bert_forward "
             "classifier_loading cross_encoder cross_options lanes pair_assembly "
             "pair_batches pair_mlp pair_training"
         ).split()

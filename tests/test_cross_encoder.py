@@ -14,7 +14,12 @@ torch = pytest.importorskip("torch", reason="needs the torch extra")
 pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.base import Interrupted  # noqa: E402
-from fewpairs.similarity.bert_forward import BertForward, plain_forward  # noqa: E402
+from fewpairs.similarity.bert_forward import (  # noqa: E402
+    BertForward,
+    _Linear,
+    _PackedLinear,
+    plain_forward,
+)
 from fewpairs.similarity.pair_batches import (  # noqa: E402
     TokenTable,
     cut_pairs,
@@ -77,6 +82,35 @@ def test_the_lean_forward_is_used_and_equals_the_plain_one(folder):
     for lane in scorer._lanes:
         lane.forward = plain_forward(similarity._models[0])
     assert np.abs(scorer.pairs(i, j) - lean).max() < 1e-5
+
+
+@pytest.mark.skipif(
+    not torch.backends.mkldnn.is_available(), reason="this PyTorch has no oneDNN"
+)
+@pytest.mark.parametrize("kind", ["gelu", "gelu_new", "relu"])
+def test_packed_weights_give_what_the_others_give(tmp_path, kind):
+    similarity = encoder(save_tiny(tmp_path / "m", "bert", activation=kind))
+    scorer = similarity.bind(texts(16))
+    forward = scorer._lanes[0].forward
+    assert isinstance(forward._last._up, _PackedLinear)
+    assert forward._last._up._fused == ("gelu" if kind == "gelu" else "none")
+    i, j = everything(16)
+    packed = scorer.pairs(i, j)
+    for lane in scorer._lanes:
+        lane.forward = BertForward(similarity._models[0])
+    assert np.abs(scorer.pairs(i, j) - packed).max() < 1e-5
+
+
+def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch):
+    def no_such_thing(*_):
+        msg = "not in this PyTorch"
+        raise AttributeError(msg)
+
+    monkeypatch.setattr(_PackedLinear, "__init__", no_such_thing)
+    scorer = encoder(folder).bind(texts(8))
+    forward = scorer._lanes[0].forward
+    assert isinstance(forward, BertForward)
+    assert isinstance(forward._last._up, _Linear)
 
 
 def test_other_architectures_run_with_their_own_forward(tmp_path):

@@ -1,6 +1,7 @@
 """Word mover's distance: exact, whatever the masses, costs and shapes."""
 
 import gzip
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,7 +12,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import fewpairs as fp
-from fewpairs.kernels import documents, simd, transport
+from fewpairs.kernels import blas, documents, simd, transport, word_movers
+from fewpairs.kernels import reference as reference_kernel
 from fewpairs.kernels.reference import transport as reference
 from fewpairs.similarity.word_vectors import word_vectors
 from fewpairs.testing import check_similarity
@@ -32,9 +34,9 @@ def random_texts(count, *, longest=30, seed=0):
 
 def by_pot(scorer, i, j):
     """The distance by POT, from the scorer's own bags."""
-    bags = scorer._bags
+    vectors, _, bags, _ = scorer._corpus
     a, b = (slice(bags.start[d], bags.start[d + 1]) for d in (i, j))
-    costs = cdist(scorer._vectors[bags.word[a]], scorer._vectors[bags.word[b]])
+    costs = cdist(vectors[bags.word[a]], vectors[bags.word[b]])
     masses = [bags.mass[part] / bags.mass[part].sum() for part in (a, b)]
     return ot.emd2(*masses, costs, numItermax=10**7)
 
@@ -157,14 +159,17 @@ def test_where_the_solver_gives_up_linear_programming_steps_in(monkeypatch):
     everything = np.arange(8)
     expected = scorer.distances(everything, everything)
 
-    def gives_up(bags, anchor, others, table, table_row, scale, out):
-        out[:] = transport.GAVE_UP
-        out[anchor] = 0.0
+    def gives_up(*arguments):
+        arguments[-1][:] = transport.GAVE_UP
 
-    monkeypatch.setattr(documents, "anchor_distances", gives_up)
+    monkeypatch.setattr(documents, "tile_distances", gives_up)
     found = scorer.distances(everything, everything)
     assert np.allclose(found, expected, rtol=1e-9, atol=1e-12)
-    assert scorer.fallbacks == 8 * 7
+    assert scorer.fallbacks == 8 * 8
+    monkeypatch.setattr(documents, "pair_distances", gives_up)
+    found = scorer.pair_distances(everything[:-1], everything[1:])
+    assert np.allclose(found, expected.diagonal(1), rtol=1e-9, atol=1e-12)
+    assert scorer.fallbacks == 8 * 8 + 7
 
 
 def test_results_do_not_depend_on_the_shape_of_blocks_or_on_threads():
@@ -178,6 +183,151 @@ def test_results_do_not_depend_on_the_shape_of_blocks_or_on_threads():
     for part in (everything[:1], everything[3:20], everything[::-1]):
         assert np.abs(one.distances(part, everything) - whole[part]).max() < 1e-12
         assert np.abs(one.distances(everything, part) - whole[:, part]).max() < 1e-12
+
+
+def test_an_environment_variable_forces_the_reference(monkeypatch):
+    texts = random_texts(12, longest=6)
+    similarity = fp.WMD((WORDS, vectors()))
+    native = similarity.bind(texts)
+    monkeypatch.setenv("FEWPAIRS_KERNEL", "reference")
+    twin = similarity.bind(texts)
+    monkeypatch.undo()
+    assert twin._kernel is reference_kernel
+    rows, columns = np.arange(4), np.arange(12)
+    for what in ("distances", "lower_bounds"):
+        found = getattr(twin, what)(rows, columns)
+        expected = getattr(native, what)(rows, columns)
+        assert found.shape == (4, 12)
+        assert np.allclose(found, expected, rtol=1e-9, atol=1e-12)
+    found = twin.pair_distances(columns, columns[::-1])
+    assert np.allclose(found, native.pair_distances(columns, columns[::-1]), atol=1e-12)
+    assert twin.fallbacks == 0
+    monkeypatch.setenv("FEWPAIRS_KERNEL", "fast")
+    with pytest.raises(fp.InputError, match="FEWPAIRS_KERNEL is 'fast'; set it to"):
+        similarity.bind(texts)
+
+
+def test_the_reference_needs_no_numba():
+    code = (
+        "import os, sys; sys.modules['numba'] = None\n"
+        "os.environ['FEWPAIRS_KERNEL'] = 'reference'\n"
+        "import numpy as np, fewpairs as fp\n"
+        "wmd = fp.WMD((['a', 'b'], [[0.0], [3.0]]), normalize=False)\n"
+        "scorer = wmd.bind(['a', 'b'])\n"
+        "print(scorer.distances(np.arange(2), np.arange(2)).tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[[0.0, 3.0], [3.0, 0.0]]"
+
+
+class Heard:
+    """A progress that remembers its stages."""
+
+    def __init__(self):
+        self.stages = []
+
+    def start(self, what, total):
+        self.stages.append((what, total))
+
+    def advance(self, evaluations):
+        pass
+
+    def finish(self):
+        self.stages.append(("finished", None))
+
+
+def test_compiling_is_told_once_and_before_anything_is_evaluated(monkeypatch):
+    texts, similarity = random_texts(30), fp.WMD((WORDS, vectors()))
+    heard = Heard()
+    monkeypatch.setattr(documents, "is_compiled", lambda: False)
+    fp.approximate(texts, similarity, budget=0.5, progress=heard)
+    what = [stage for stage, _ in heard.stages]
+    compiling = "compiling word mover's distance, once on this machine"
+    assert what == [compiling, "evaluating", "finished"]
+    monkeypatch.undo()
+    assert documents.is_compiled()  # by the run before
+    heard = Heard()
+    fp.approximate(texts, similarity, budget=0.5, progress=heard)
+    assert [stage for stage, _ in heard.stages] == ["evaluating", "finished"]
+
+
+def test_native_code_is_kept_on_disk_and_found_there(tmp_path):
+    code = (
+        "import numpy as np\n"
+        "from fewpairs.kernels import documents, word_movers\n"
+        "heard = []\n"
+        "found = documents.is_compiled()\n"
+        "word_movers.prepare(heard.append)\n"
+        "misses = sum(documents.tile_distances.stats.cache_misses.values())\n"
+        "print(found, len(heard), misses)"
+    )
+
+    def run():
+        return subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        ).stdout.split()
+
+    assert run() == ["False", "1", "1"]
+    assert run() == ["True", "0", "0"]
+
+
+def test_views_and_read_only_positions_compile_nothing_new():
+    scorer = fp.WMD((WORDS, vectors()), threads=2).bind(random_texts(40))
+    scorer.prepare(lambda what: None)
+    before = [
+        len(f.signatures) for f in (documents.tile_distances, documents.pair_distances)
+    ]
+    pairs = np.arange(40).reshape(20, 2)
+    pairs.flags.writeable = False
+    scorer.pair_distances(pairs[:, 0], pairs[::-1, 1])
+    scorer.distances(pairs[:, 0], pairs[:, 1])
+    scorer.distances(pairs[:1, 0], pairs[:, 1])
+    scorer.lower_bounds(pairs[:, 0], pairs[:1, 1])
+    after = [
+        len(f.signatures) for f in (documents.tile_distances, documents.pair_distances)
+    ]
+    assert after == before
+
+
+def test_tiles_of_any_size_give_the_same(monkeypatch):
+    # Few rows: columns are shared out too. Tiny tiles: an anchor each.
+    scorer = fp.WMD((WORDS, vectors()), threads=2).bind(random_texts(120))
+    few, all_of_them = np.arange(3), np.arange(120)
+    whole = scorer.distances(few, all_of_them)
+    bounds = scorer.lower_bounds(few, all_of_them)
+    monkeypatch.setattr(word_movers, "_TASK", 50)
+    monkeypatch.setattr(word_movers, "_PRODUCTS", 100)
+    tiles = word_movers._tiles(scorer._corpus, few, all_of_them, threads=2)
+    assert len({tile[1].columns.start for tile in tiles}) > 2
+    assert np.abs(scorer.distances(few, all_of_them) - whole).max() < 1e-12
+    assert np.abs(scorer.lower_bounds(few, all_of_them) - bounds).max() < 1e-12
+    assert np.abs(scorer.distances(all_of_them, few).T - whole).max() < 1e-12
+
+
+def test_the_number_of_blas_threads_is_put_back(monkeypatch):
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def now():
+        found = threadpoolctl.threadpool_info()
+        return {lib["num_threads"] for lib in found if lib["user_api"] == "blas"}
+
+    before = now()
+    with blas.single_threaded(), blas.single_threaded():
+        assert now() == {1}
+    assert now() == before
+    one, two = blas.single_threaded(), blas.single_threaded()
+    one.__enter__()
+    two.__enter__()
+    one.__exit__(None, None, None)  # ends before the one that began later
+    assert now() == {1}
+    two.__exit__(None, None, None)
+    assert now() == before
 
 
 def test_lower_bounds_never_exceed_the_distance_and_come_close():
@@ -231,7 +381,7 @@ def test_words_are_split_stopped_and_weighted_as_documented():
     words, X = ["the", "cat", "dog", "dont"], np.eye(4)
     similarity = fp.WMD((words, X), stop_words=["the"])
     scorer = similarity.bind(["The CAT, the dog!", "cat dog cat", "Don't unknown"])
-    bags = scorer._bags
+    bags = scorer._corpus.bags
     assert np.allclose(bags.mass[bags.start[0] : bags.start[1]], [0.5, 0.5])
     assert sorted(bags.mass[bags.start[1] : bags.start[2]]) == pytest.approx(
         [1 / 3, 2 / 3]
@@ -239,7 +389,7 @@ def test_words_are_split_stopped_and_weighted_as_documented():
     assert bags.start[3] - bags.start[2] == 1
     idf = fp.WMD((words, X), weights="tfidf").bind(["cat cat dog", "cat", "cat dont"])
     cat, dog = np.log(4 / 4) + 1, np.log(4 / 2) + 1
-    mass = idf._bags.mass[:2]
+    mass = idf._corpus.bags.mass[:2]
     assert np.allclose(mass, [2 * cat / (2 * cat + dog), dog / (2 * cat + dog)])
 
 
@@ -318,6 +468,35 @@ def test_documents_without_a_known_word_are_listed_or_similar_to_none():
     assert K[0, 2] > 0
 
 
+def test_documents_without_a_known_word_are_dropped_on_demand():
+    texts = ["", *random_texts(40), ["unknown"], *random_texts(5, seed=1), "?"]
+    drop = fp.WMD((WORDS, vectors()), empty="drop")
+    kept = drop.kept(texts)
+    assert kept.tolist() == [*range(1, 41), *range(42, 47)]
+    approx = fp.approximate(texts, drop, budget=1.0)
+    assert approx.shape == (45, 45)
+    assert "3 items dropped" in str(approx)
+    left = [texts[t] for t in kept]
+    same = fp.approximate(left, fp.WMD((WORDS, vectors())), budget=1.0)
+    assert np.array_equal(approx.dense(), same.dense())
+    assert approx.evaluations == same.evaluations
+    assert "dropped" not in str(same)
+    assert fp.plan(texts, drop, budget=0.5).evaluations <= 0.5 * 45 * 44 / 2
+    # Where nothing is to be dropped, nothing changes.
+    assert fp.approximate(left, drop, budget=1.0).shape == (45, 45)
+    # The masses of tf-idf are those of the texts that stay.
+    dropped = fp.WMD((WORDS, vectors()), empty="drop", weights="tfidf").bind(texts)
+    alone = fp.WMD((WORDS, vectors()), weights="tfidf").bind(left)
+    assert np.array_equal(dropped._corpus.bags.mass, alone._corpus.bags.mass)
+
+
+@pytest.mark.parametrize("texts", [["w1", "?", "!"], ["?", "!"]])
+def test_too_few_documents_are_left_after_dropping(texts):
+    drop = fp.WMD((WORDS, vectors()), empty="drop")
+    with pytest.raises(fp.InputError, match=r"2 of \d items; it takes at least two"):
+        fp.approximate(texts, drop)
+
+
 def test_bad_items_vectors_and_options():
     with pytest.raises(fp.InputError, match=r"items\[1\] is None; every item must be"):
         fp.WMD((WORDS, vectors())).bind(["w1", None])
@@ -330,10 +509,10 @@ def test_bad_items_vectors_and_options():
     fp.WMD((WORDS, X)).bind(["w6", "w7"])  # words that are not used do no harm
     with pytest.raises(fp.InputError, match="gamma is -1"):
         fp.WMD((WORDS, X), gamma=-1)
-    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass 'tf' or 'tfidf'"):
+    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass one of 'tf'"):
         fp.WMD((WORDS, X), weights="bm25")
-    with pytest.raises(fp.InputError, match="empty is 'drop'; pass 'error' or 'zero'"):
-        fp.WMD((WORDS, X), empty="drop")
+    with pytest.raises(fp.InputError, match="empty is 'skip'; pass one of 'error', 'z"):
+        fp.WMD((WORDS, X), empty="skip")
 
 
 def test_without_numba_the_cure_is_named():

@@ -17,7 +17,16 @@ def texts(n, *, longest=9, seed=0):
     return out
 
 
-def save_tiny(folder, kind="bert", *, labels=1, length=32, head=True, seed=0):
+def save_tiny(
+    folder,
+    kind="bert",
+    *,
+    labels=1,
+    length=32,
+    head=True,
+    seed=0,
+    activation="gelu",
+):
     """Save a random model of two layers and return its folder."""
     torch.manual_seed(seed)
     tokenizer = _tokenizer(kind, length)
@@ -32,6 +41,7 @@ def save_tiny(folder, kind="bert", *, labels=1, length=32, head=True, seed=0):
         max_position_embeddings=length + offset,
         type_vocab_size=2 if kind == "bert" else 1,
         num_labels=labels,
+        hidden_act=activation,
         pad_token_id=tokenizer.pad_token_id,
         initializer_range=0.25,
     )

@@ -120,7 +120,8 @@ def approximate(
     shown = _progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
-    chosen = _with_prior(chosen, as_prior(prior, items, scorer.n, call), call)
+    bound = as_prior(prior, items, scorer.n, call, kept=scorer.kept)
+    chosen = _with_prior(chosen, bound, call)
     run = Run(
         recipe=recipe,
         scorer=scorer,
@@ -130,6 +131,7 @@ def approximate(
         store=store,
         progress=shown,
         identity=lambda: identity_of(recipe, items),
+        dropped=_dropped(scorer, items),
     )
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
     if target_error is None:
@@ -149,15 +151,16 @@ class Run:
     store: Ledger | None
     progress: Progress
     identity: Callable[[], Identity]
+    dropped: int = 0
     reading: Reading | None = None  # of the run before
 
     def from_nothing(self, budget: Budget, expected: "Settled") -> Approximation:
         """Approximate within a budget."""
-        self.progress.start("evaluating", expected.evaluations)
-        return self._fit(
-            budget,
-            lambda oracle: settle(self.method, self.recipe, oracle.tariff, budget),
-        )
+
+        def plan(oracle: Oracle) -> Settled:
+            return settle(self.method, self.recipe, oracle.tariff, budget)
+
+        return self._fit(budget, plan, expected.evaluations)
 
     def grow(self, approx: Approximation, budget: Budget) -> Approximation:
         """Go on from what was read, up to a larger budget for all of it."""
@@ -191,8 +194,7 @@ class Run:
             known = tariff.lines(len(self.reading.entries.line_indices()))
             again = known if isinstance(self.method, (Nystrom, Regularized)) else 0
             settled = settle(self.method, self.recipe, tariff, left + again)
-        self.progress.start("evaluating", left)
-        return self._fit(left, lambda _: settled, approx.bill)
+        return self._fit(left, lambda _: settled, left, approx.bill)
 
     def until(self, target: float, budget: Budget) -> Approximation:
         """Grow until the certificate's upper end is below a target."""
@@ -240,9 +242,9 @@ class Run:
         self,
         budget: Budget,
         plan: "Callable[[Oracle], Settled]",
+        expected: int,
         paid: Bill | None = None,
     ) -> Approximation:
-        started = time.perf_counter()
         rng = np.random.default_rng(self.seed)
         symmetry_rng, fit_rng, certificate_rng = rng.spawn(3)
         before = self.reading
@@ -252,6 +254,9 @@ class Run:
             salt = before.entries.moments().number
             certificate_rng = np.random.default_rng([self.seed, salt])
         try:
+            self.scorer.prepare(lambda what: self.progress.start(what, None))
+            started = time.perf_counter()
+            self.progress.start("evaluating", expected)
             oracle = Oracle(
                 self.scorer,
                 self.recipe,
@@ -277,7 +282,7 @@ class Run:
         finally:
             self.progress.finish()
         bill = Bill(
-            similarity=_in_words(self.recipe, oracle.tariff),
+            similarity=_in_words(self.recipe, oracle.tariff, dropped=self.dropped),
             evaluations=oracle.evaluations,
             for_fit=for_fit,
             for_certificate=oracle.evaluations - for_fit - for_symmetry,
@@ -416,7 +421,13 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
         msg = f"{call}: got {got}; it takes at least two to have a pair."
         raise InputError(msg)
     scorer = similarity.bind(items)
-    if scorer.n != len(items):
+    if scorer.kept is not None and scorer.n < 2:
+        msg = (
+            f"{call}: {similarity.name} dropped {len(items) - scorer.n:,} of "
+            f"{len(items):,} items; it takes at least two to have a pair."
+        )
+        raise InputError(msg)
+    if scorer.n != (len(items) if scorer.kept is None else len(scorer.kept)):
         msg = (
             f"{call}: {similarity.name} was bound to {len(items)} items and says it "
             f"has {scorer.n}. Its bind() must keep every item, in order."
@@ -480,10 +491,16 @@ def _progress(progress: bool | Progress, call: str) -> Progress:
     return progress
 
 
-def _in_words(similarity: Similarity, tariff: Tariff) -> str:
+def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:
+    """Return how many items the similarity was asked to leave out."""
+    return 0 if scorer.kept is None or items is None else len(items) - scorer.n
+
+
+def _in_words(similarity: Similarity, tariff: Tariff, *, dropped: int) -> str:
     if not tariff.symmetric:
         kind = "asymmetric"
     else:
         kind = "symmetric" if tariff.calls == 1 else "averaged over both orders"
     diagonal = ", diagonal known" if tariff.free_diagonal else ""
-    return f"{similarity.name}, {kind}{diagonal}"
+    left_out = f", {dropped:,} items dropped" if dropped else ""
+    return f"{similarity.name}, {kind}{diagonal}{left_out}"

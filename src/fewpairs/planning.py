@@ -118,6 +118,7 @@ def plan(
     scorer = bind(items, recipe, call)
     binding = time.perf_counter() - started
     foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 
     # The same pairs settle the symmetry as in the run itself: they are paid for once.
     rng, *_ = np.random.default_rng(check_seed(seed, call)).spawn(3)

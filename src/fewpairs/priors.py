@@ -100,17 +100,29 @@ class _UnitDots(Scorer):
 
 
 def as_prior(
-    prior: Any, items: Sequence[Any] | None, n: int, call: str
+    prior: Any,
+    items: Sequence[Any] | None,
+    n: int,
+    call: str,
+    *,
+    kept: Indices | None = None,
 ) -> Prior | None:
-    """Return a prior of embeddings or of a cheap similarity, or say what one is."""
+    """Return a prior of embeddings or of a cheap similarity, or say what one is.
+
+    ``kept`` are the positions of the n items that stayed, where some were dropped.
+    """
     if prior is None or isinstance(prior, Prior):
         return prior
     if isinstance(prior, Similarity):
+        if items is not None and kept is not None:
+            items = [items[t] for t in kept]
         cheap = prior.bind(range(n) if items is None else items)
         if cheap.n != n:
             msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
             raise InputError(msg)
         return Prior(cheap, prior.name, symmetric=prior.symmetric is True)
+    if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):
+        prior = np.asarray(prior)[kept]
     return Prior.of_embeddings(_unit_rows(prior, n, call))
 
 

@@ -12,7 +12,10 @@ class Progress(Protocol):
     """What a run tells about itself. Implement it to show progress elsewhere."""
 
     def start(self, what: str, total: int | None) -> None:
-        """Begin a stage of ``total`` evaluations."""
+        """Begin a stage of ``total`` evaluations, or one of none (``None``).
+
+        A stage ends where the next one begins.
+        """
 
     def advance(self, evaluations: int) -> None:
         """Say that so many more evaluations are done."""
@@ -49,23 +52,28 @@ class RichProgress:
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}"),
             bars.BarColumn(),
-            bars.TextColumn("{task.completed:,.0f} evaluations"),
+            bars.TextColumn("{task.fields[done]}"),
             bars.TimeElapsedColumn(),
             bars.TextColumn("left"),
             bars.TimeRemainingColumn(),
             console=console,
         )
         self._task: bars.TaskID | None = None
+        self._done = 0
 
     def start(self, what: str, total: int | None) -> None:
         """Show a new bar."""
+        self._end_stage()
         self._bars.start()
-        self._task = self._bars.add_task(what, total=total)
+        done = "" if total is None else "0 evaluations"
+        self._task = self._bars.add_task(what, total=total, done=done)
 
     def advance(self, evaluations: int) -> None:
         """Move the bar."""
         if self._task is not None:
-            self._bars.advance(self._task, evaluations)
+            self._done += evaluations
+            done = f"{self._done:,} evaluations"
+            self._bars.update(self._task, advance=evaluations, done=done)
 
     def note(self, what: str) -> None:
         """Change the words beside the bar."""
@@ -75,3 +83,9 @@ class RichProgress:
     def finish(self) -> None:
         """Leave the bar as it stands."""
         self._bars.stop()
+
+    def _end_stage(self) -> None:
+        """Fill a bar that had no total; a stage of evaluations stays as it is."""
+        if self._task is not None and self._bars.tasks[self._task].total is None:
+            self._bars.update(self._task, total=1, completed=1)
+        self._task, self._done = None, 0

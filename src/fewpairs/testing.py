@@ -50,7 +50,7 @@ def check_similarity(similarity: Similarity, items: Sequence[Any]) -> None:
     >>> check_similarity(fp.StringSimilarity("jaro"), ["a", "ab", "b c", ""])
     """
     scorer = bind(items, similarity, "fewpairs.testing.check_similarity")
-    n = len(items)
+    n = len(items) if scorer.kept is None else len(scorer.kept)
     everything = np.arange(n)
     K = np.asarray(scorer.block(everything, everything))
     assert isinstance(scorer, Scorer), "bind() must return a Scorer"

@@ -1,12 +1,14 @@
-"""Matrix products side by side: one BLAS thread in each of several Python threads."""
+"""Work side by side: one BLAS thread in each of several Python threads."""
 
 import contextlib
+import functools
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["Lanes", "in_lanes", "lanes"]
+__all__ = ["Lanes", "cores", "in_lanes", "lanes", "single_threaded", "spread"]
 
 T = TypeVar("T")
 
@@ -18,8 +20,20 @@ def in_lanes(work: Callable[[T], None], tasks: Iterable[T]) -> None:
     for each other, which costs much where other programs use the cores too; whole
     tasks do not. Without threadpoolctl, tasks run one by one on BLAS's own threads.
     """
-    with lanes() as side_by_side:
-        side_by_side.each(work, tasks)
+    with single_threaded() as limited:
+        spread(work, tasks, cores() if limited else 1)
+
+
+def spread(work: Callable[[T], None], tasks: Iterable[T], lanes: int) -> None:
+    """Call ``work`` for every task, in so many threads; the first error is raised."""
+    tasks = list(tasks)
+    if lanes == 1 or len(tasks) < 2:
+        for task in tasks:
+            work(task)
+        return
+    with ThreadPoolExecutor(min(lanes, len(tasks))) as pool:
+        for future in [pool.submit(work, task) for task in tasks]:
+            future.result()
 
 
 class Lanes:
@@ -44,26 +58,68 @@ def lanes() -> Iterator[Lanes]:
 
     Finding and limiting the BLAS libraries takes longer than such a round does.
     """
-    with _single_threaded() as limited:
+    with single_threaded() as limited:
         if not limited:
             yield Lanes(None)
             return
-        with ThreadPoolExecutor(_cores()) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             yield Lanes(pool)
 
 
+class _Limit:
+    """One BLAS thread as long as anyone wants it.
+
+    The number of BLAS threads belongs to the process. Were every caller to put back
+    what it found, two that overlap would leave the limit of 1 behind for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limiter: Any = None
+
+    def enter(self, controller: Any) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limiter = controller.limit(limits=1, user_api="blas")
+
+    def leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._limiter.restore_original_limits()
+
+
+_LIMIT = _Limit()
+
+
 @contextlib.contextmanager
-def _single_threaded() -> Iterator[bool]:
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
+def single_threaded() -> Iterator[bool]:
+    """Limit BLAS to one thread; yields False where threadpoolctl is not installed."""
+    controller = _controller()
+    if controller is None:
         yield False
         return
-    with threadpool_limits(limits=1, user_api="blas"):
+    _LIMIT.enter(controller)
+    try:
         yield True
+    finally:
+        _LIMIT.leave()
 
 
-def _cores() -> int:
+@functools.cache
+def _controller() -> Any:
+    """Find the BLAS libraries of this process, once: looking takes a millisecond."""
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -9,7 +9,9 @@ words (measured by ``python -m benchmarks wmd``):
 - the first basis is greedy under prices learned from the problems before, which
   share one side;
 - the entering edge is the most negative of the next 16 rows, not of all;
-- a row is scanned in vector registers.
+- a row is scanned in vector registers;
+- all of it is one compiled function: the parts are inlined, since a call that hands
+  over ten arrays costs as much as a pivot of a short text.
 
 Rows are numbered after the columns: node j < width is a column, node width + i a row.
 ``width`` is m rounded up to a multiple of eight; padding costs INFINITE.
@@ -42,17 +44,21 @@ class Workspace(NamedTuple):
     ``parent``, ``size`` (of the subtree), ``flow`` (on the edge to the parent),
     ``price`` (dual), ``place`` (in the preorder ``order``); ``scratch`` and ``slot``
     while the tree is built or re-hung; ``rank`` and ``lowest`` order the rows.
+
+    Nodes are stored unsigned in 32 bits: half the cache, and no check for negative
+    subscripts. They are read through ``np.int64``, because Numba turns the sum of an
+    unsigned and a signed number into a float.
     """
 
-    parent: NDArray[np.int64]
-    size: NDArray[np.int64]
+    parent: NDArray[np.uint32]
+    size: NDArray[np.uint32]
     flow: NDArray[np.float64]
     price: NDArray[np.float64]
-    order: NDArray[np.int64]
-    place: NDArray[np.int64]
-    scratch: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    rank: NDArray[np.int64]
+    order: NDArray[np.uint32]
+    place: NDArray[np.uint32]
+    scratch: NDArray[np.uint32]
+    slot: NDArray[np.uint32]
+    rank: NDArray[np.uint32]
     lowest: NDArray[np.float64]
 
 
@@ -60,20 +66,20 @@ class Workspace(NamedTuple):
 def new_workspace(nodes: int) -> Workspace:
     """Return arrays for problems of up to so many rows and padded columns."""
     return Workspace(
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
+        np.empty(nodes, np.uint32),
+        np.empty(nodes, np.uint32),
         np.empty(nodes),
         np.empty(nodes),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
+        np.empty(nodes, np.uint32),
+        np.empty(nodes, np.uint32),
+        np.empty(nodes, np.uint32),
+        np.empty(nodes, np.uint32),
+        np.empty(nodes, np.uint32),
         np.empty(nodes),
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def solve(
     cost: Any,
     n: int,
@@ -95,12 +101,15 @@ def solve(
     offer
         Prices of the columns to start from; used up.
     tree
-        Workspace. Its column prices are the optimal duals on return.
+        Workspace. Its column prices are the optimal duals on return, unless n or m
+        is 1: then all flows are known and no prices are made.
     tolerance
         Reduced costs above −tolerance count as 0; scale it with the costs.
     """
     width = (m + LANES - 1) // LANES * LANES
     nodes = n + m
+    if n == 1 or m == 1:
+        return _only_plan(cost, n, m, width, supply, demand)
     hung = _greedy_basis(cost, n, m, width, supply, demand, offer, tree)
     _number(cost, width, hung, offer, tree)
     row = clean = pivots = 0
@@ -126,14 +135,29 @@ def solve(
         _pivot(nodes, width, entering, column, best, tree)
     total = 0.0
     for t in range(1, nodes):
-        k = tree.order[t]
-        p = tree.parent[k]
+        k = np.int64(tree.order[t])
+        p = np.int64(tree.parent[k])
         edge = (k - width) * width + p if k >= width else (p - width) * width + k
         total += tree.flow[k] * cost[edge]
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
+def _only_plan(
+    cost: Any, n: int, m: int, width: int, supply: Any, demand: Any
+) -> float:
+    """Return the cost where one side is a single node, which takes everything."""
+    total = 0.0
+    if n == 1:
+        for j in range(m):
+            total += demand[j] * cost[j]
+    else:
+        for i in range(n):
+            total += supply[i] * cost[i * width]
+    return total
+
+
+@njit(nogil=True, cache=True, inline="always")
 def _greedy_basis(
     cost: Any,
     n: int,
@@ -166,7 +190,7 @@ def _greedy_basis(
         tree.rank[k] = i
     hung, still_open = 0, m
     for turn in range(n):
-        i = tree.rank[turn]
+        i = np.int64(tree.rank[turn])
         node, left, bound = width + i, supply[i], tree.lowest[i]
         while True:
             j = first_at_most(cost, i * width, offer, width, bound)
@@ -194,7 +218,7 @@ def _greedy_basis(
     return hung
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _number(cost: Any, width: int, hung: int, offer: Any, tree: Any) -> None:
     """Put the tree in preorder and price every node from the root on."""
     root = 0
@@ -203,18 +227,18 @@ def _number(cost: Any, width: int, hung: int, offer: Any, tree: Any) -> None:
     tree.parent[root], tree.flow[root], tree.price[root] = root, 0.0, 0.0
     tree.place[root], tree.order[0], tree.slot[root] = 0, root, 1
     for t in range(hung - 1, -1, -1):
-        k = tree.scratch[t]
-        p = tree.parent[k]
-        at = tree.slot[p]
+        k = np.int64(tree.scratch[t])
+        p = np.int64(tree.parent[k])
+        at = np.int64(tree.slot[p])
         tree.place[k], tree.order[at] = at, k
-        tree.slot[p], tree.slot[k] = at + tree.size[k], at + 1
+        tree.slot[p], tree.slot[k] = at + np.int64(tree.size[k]), at + 1
         if k >= width:
             tree.price[k] = cost[(k - width) * width + p] + tree.price[p]
         else:
             tree.price[k] = tree.price[p] - cost[(p - width) * width + k]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _pivot(
     nodes: int, width: int, row: int, column: int, reduced: float, tree: Any
 ) -> None:
@@ -222,18 +246,21 @@ def _pivot(
     entering = width + row
     # The apex is the first ancestor of the row whose subtree has the column. Going
     # up, flow on the edges of rows (on this side) and columns (on the other) falls.
-    here = tree.place[column]
+    here = np.int64(tree.place[column])
     least_row, leaving_row, x = INFINITE, 0, entering
-    while not (tree.place[x] <= here < tree.place[x] + tree.size[x]):
+    while True:
+        start = np.int64(tree.place[x])
+        if start <= here < start + np.int64(tree.size[x]):
+            break
         if x >= width and tree.flow[x] < least_row:
             least_row, leaving_row = tree.flow[x], x
-        x = tree.parent[x]
+        x = np.int64(tree.parent[x])
     apex = x
     least_column, leaving_column, y = INFINITE, 0, column
     while y != apex:
         if y < width and tree.flow[y] <= least_column:
             least_column, leaving_column = tree.flow[y], y
-        y = tree.parent[y]
+        y = np.int64(tree.parent[y])
     if least_column <= least_row:
         change, leaving, inner, outer = least_column, leaving_column, column, entering
         shift = -reduced
@@ -242,29 +269,30 @@ def _pivot(
         shift = reduced
 
     # The subtree of the leaving node is cut off and hung on the entering edge.
-    moved = tree.size[leaving]
-    old_start, new_start = tree.place[leaving], tree.place[outer]
-    new_end = new_start + tree.size[outer]
+    moved = np.int64(tree.size[leaving])
+    old_start = np.int64(tree.place[leaving])
+    new_start = np.int64(tree.place[outer])
+    new_end = new_start + np.int64(tree.size[outer])
     sign = -1.0
     x = outer
     while x != apex:
         tree.flow[x] += sign * change
         tree.size[x] += moved
         sign = -sign
-        x = tree.parent[x]
+        x = np.int64(tree.parent[x])
     sign = -1.0
     x = inner
     while x != leaving:
         tree.flow[x] += sign * change
         sign = -sign
-        x = tree.parent[x]
+        x = np.int64(tree.parent[x])
     sign = -sign
-    x = tree.parent[leaving]
+    x = np.int64(tree.parent[leaving])
     while x != apex:
         tree.flow[x] += sign * change
         tree.size[x] -= moved
         sign = -sign
-        x = tree.parent[x]
+        x = np.int64(tree.parent[x])
     _turn_around(inner, outer, leaving, moved, change, tree)
     at = _move(old_start, new_start, new_end, moved, tree)
     # Only one side of the entering edge changes its prices: the smaller one does.
@@ -278,7 +306,7 @@ def _pivot(
             tree.price[tree.order[t]] -= shift
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _turn_around(
     inner: int, outer: int, leaving: int, moved: int, change: float, tree: Any
 ) -> None:
@@ -289,11 +317,11 @@ def _turn_around(
     """
     filled = 0
     k, parent, flow = inner, outer, change
-    branch_start = branch_end = tree.place[inner]
+    branch_start = branch_end = np.int64(tree.place[inner])
     below = 0
     while True:
-        start = tree.place[k]
-        end = start + tree.size[k]
+        start = np.int64(tree.place[k])
+        end = start + np.int64(tree.size[k])
         for t in range(start, branch_start):
             tree.scratch[filled] = tree.order[t]
             filled += 1
@@ -301,7 +329,7 @@ def _turn_around(
             tree.scratch[filled] = tree.order[t]
             filled += 1
         branch_start, branch_end = start, end
-        next_up, old_flow = tree.parent[k], tree.flow[k]
+        next_up, old_flow = np.int64(tree.parent[k]), tree.flow[k]
         tree.parent[k], tree.flow[k], tree.size[k] = parent, flow, moved - below
         below = end - start
         if k == leaving:
@@ -309,7 +337,7 @@ def _turn_around(
         parent, flow, k = k, old_flow, next_up
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, inline="always")
 def _move(old_start: int, new_start: int, new_end: int, moved: int, tree: Any) -> int:
     """Put the subtree in scratch behind its new parent; return where it begins."""
     if new_start < old_start:

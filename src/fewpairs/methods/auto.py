@@ -332,7 +332,8 @@ class _Run:
         last, read = None, 0
         for turn in range(_STUDENT_ROUNDS):
             anew = turn in (0, _STUDENT_ROUNDS // 2)
-            if found is None or (scans and (anew or pairs <= _OFTEN)):
+            looks = scans and (anew or pairs <= _OFTEN)
+            if found is None or looks:
                 known = self.oracle.read
                 found = candidates.find(taught if scans else model, known, depth)
             wanted = (count - read) // (_STUDENT_ROUNDS - turn)
@@ -340,7 +341,7 @@ class _Run:
             rows, places = found.best(
                 found.partner.shape[1] if often else 4 * (2 * wanted // self.n) + 16
             )
-            if not (scans and often):  # then they are scored already
+            if not looks:
                 partners = found.partner[rows, places].astype(np.int64)
                 found.score[rows, places] = student.pairs(
                     rows,

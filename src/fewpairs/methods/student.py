@@ -187,7 +187,6 @@ def _trainer() -> Callable[..., int]:
         return pair_network.train
     if not torch.cuda.is_available():
         return pair_network.train
-    from fewpairs.kernels import pair_network_torch
+    from fewpairs.kernels.pair_network_torch import train
 
-    trainer: Callable[..., int] = pair_network_torch.train
-    return trainer
+    return train

@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -53,6 +53,10 @@ class Scorer(ABC):
         Number of items.
     dtype
         float32 or float64: the precision in which values are worth keeping.
+    kept
+        ``None``, as it should be: position t is item t. Only where the caller asked
+        for items to be dropped, the ascending positions of the n items that stayed;
+        position t is then item ``kept[t]``.
     chunk
         Pairs that make one good call. Readers split larger requests, so a chunk
         bounds memory and what an interruption can cost. It never changes a value.
@@ -68,6 +72,14 @@ class Scorer(ABC):
     n: int
     dtype: np.dtype[Any] = np.dtype(np.float64)
     chunk: int = 1 << 18
+    kept: Indices | None = None
+
+    def prepare(self, tell: Callable[[str], None]) -> None:  # noqa: B027 - optional
+        """Do now what the first call would do once a process, such as compiling.
+
+        Call ``tell`` with a few words before what takes more than a moment. Runs
+        prepare before they evaluate, so that it is neither timed nor a surprise.
+        """
 
     @abstractmethod
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:

@@ -115,7 +115,7 @@ def free_tokens(device: Any, config: Any) -> int:
     import torch
 
     if device.type != "cuda":
-        return 2_048
+        return 1_024
     free, _ = torch.cuda.mem_get_info(device)
     width = int(getattr(config, "hidden_size", 1_024))
     inner = int(getattr(config, "intermediate_size", 4 * width))

@@ -4,23 +4,24 @@ import os
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from types import ModuleType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, MissingExtraError
+from fewpairs.kernels import reference
+from fewpairs.kernels.bags import Corpus
+from fewpairs.kernels.blas import cores
 from fewpairs.similarity.base import Indices, Scorer, Similarity
-from fewpairs.similarity.word_vectors import WordVectors, word_vectors
+from fewpairs.similarity.word_bags import bags_of, vectors_of
+from fewpairs.similarity.word_vectors import word_vectors
 
 __all__ = ["WMD", "split_words"]
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_PRODUCTS = 1 << 22  # inner products of words held at once
-_TASK = 1 << 14  # pairs of words below which another thread does not pay
 
 
 def split_words(text: str) -> list[str]:
@@ -41,8 +42,11 @@ class WMD(Similarity):
     a list of words. Symmetric; 1 on the diagonal; not positive semidefinite, but near.
 
     Blocks are solved in native code on all cores (extra ``wmd``: ``pip install
-    "fewpairs[wmd]"``). Where the solver reaches its limit of steps, SciPy's linear
-    programming steps in; ``scorer.fallbacks`` counts that.
+    "fewpairs[wmd]"``). It is compiled when first used, which takes about 15 seconds,
+    and kept on disk; a progress bar says so. Where the solver reaches its limit of
+    steps, SciPy's linear programming steps in; ``scorer.fallbacks`` counts that. The
+    environment variable ``FEWPAIRS_KERNEL=reference`` has all pairs solved by SciPy,
+    without numba: a thousand times slower, to check the native code against.
 
     Parameters
     ----------
@@ -61,10 +65,13 @@ class WMD(Similarity):
     normalize
         Scale every word vector to length 1, as gensim does.
     empty
-        What becomes of texts without a known word: ``"error"``, or ``"zero"``
-        similarity to all others.
+        What becomes of texts without a known word. ``"error"`` lists them and stops.
+        ``"zero"`` keeps every text in its place; such a text has similarity 0 to all
+        others, and these pairs count as evaluations. ``"drop"`` leaves them out: the
+        matrix is of the texts that stay, numbered afresh, and :meth:`kept` says which
+        these are.
     threads
-        At most so many; ``None`` takes all cores.
+        At most so many, BLAS included; ``None`` takes all cores.
 
     References
     ----------
@@ -88,7 +95,7 @@ class WMD(Similarity):
     stop_words: Collection[str] = ()
     weights: Literal["tf", "tfidf"] = "tf"
     normalize: bool = True
-    empty: Literal["error", "zero"] = "error"
+    empty: Literal["error", "zero", "drop"] = "error"
     threads: int | None = None
 
     symmetric = True
@@ -99,18 +106,18 @@ class WMD(Similarity):
     def __post_init__(self) -> None:
         for option, allowed in (
             ("weights", ("tf", "tfidf")),
-            ("empty", ("error", "zero")),
+            ("empty", ("error", "zero", "drop")),
         ):
             if getattr(self, option) not in allowed:
                 msg = (
                     f"fewpairs.WMD: {option} is {getattr(self, option)!r}; pass "
-                    f"{' or '.join(map(repr, allowed))}."
+                    f"one of {', '.join(map(repr, allowed))}."
                 )
                 raise InputError(msg)
         if not (np.isfinite(self.gamma) and self.gamma > 0):
             msg = f"fewpairs.WMD: gamma is {self.gamma}; pass a number above 0."
             raise InputError(msg)
-        _require_numba()
+        _kernel()  # say now if it is not there
         object.__setattr__(self, "vectors", word_vectors(self.vectors))
         object.__setattr__(self, "stop_words", frozenset(self.stop_words))
 
@@ -131,9 +138,31 @@ class WMD(Similarity):
         """Return the same similarity with another γ; values are powers of these."""
         return replace(self, gamma=gamma)
 
+    def kept(self, items: Sequence[Any]) -> NDArray[np.int64]:
+        """Return the positions of the items that have a known word.
+
+        With ``empty="drop"`` these are the items of the matrix, in this order.
+
+        >>> import numpy as np, fewpairs as fp
+        >>> wmd = fp.WMD((["cat", "dog"], np.eye(2)), empty="drop")
+        >>> texts = ["a cat", "nothing known", "a dog", "cat and dog"]
+        >>> fp.approximate(texts, wmd, budget=1.0).shape
+        (3, 3)
+        >>> wmd.kept(texts)
+        array([0, 2, 3])
+        """
+        return np.flatnonzero([bool(count) for count in self._counts(items)])
+
     def bind(self, items: Sequence[Any]) -> "WMDScorer":
         """Build every text's bag of words once."""
-        return WMDScorer(self, [self._words(t, item) for t, item in enumerate(items)])
+        counts = self._counts(items)
+        if self.empty != "drop":
+            return WMDScorer(self, counts)
+        kept = [t for t, count in enumerate(counts) if count]
+        return WMDScorer(self, [counts[t] for t in kept], np.array(kept, dtype=int))
+
+    def _counts(self, items: Sequence[Any]) -> list[Counter[str]]:
+        return [self._words(t, item) for t, item in enumerate(items)]
 
     def _words(self, position: int, item: Any) -> Counter[str]:
         if isinstance(item, str):
@@ -161,8 +190,14 @@ class WMDScorer(Scorer):
 
     chunk = 1 << 17
 
-    def __init__(self, similarity: WMD, counts: list[Counter[str]]) -> None:
+    def __init__(
+        self,
+        similarity: WMD,
+        counts: list[Counter[str]],
+        kept: NDArray[np.int64] | None = None,
+    ) -> None:
         self.n = len(counts)
+        self.kept = kept
         self.fallbacks = 0
         self._gamma = similarity.gamma
         self._empty = np.array([not count for count in counts])
@@ -171,16 +206,20 @@ class WMDScorer(Scorer):
             more = ", …" if self._empty.sum() > 10 else ""
             msg = (
                 f"fewpairs.WMD: {self._empty.sum():,} of {self.n:,} items have no word "
-                f"with a vector: items {where}{more}. Drop them, or pass empty='zero'."
+                f"with a vector: items {where}{more}. Pass empty='drop' to leave them "
+                "out, or empty='zero' for similarity 0 to all others."
             )
             raise InputError(msg)
-        self._vectors = _vectors_of(similarity, counts)
-        self._squares = np.einsum("wd,wd->w", self._vectors, self._vectors)
-        # No distance is longer than two of the longest vectors.
-        self._scale = 2.0 * float(np.sqrt(self._squares.max(initial=0.0)))
-        self._bags = _bags(counts, tfidf=similarity.weights == "tfidf")
-        self._lengths = np.diff(self._bags.start)
-        self._threads = similarity.threads or _cores()
+        bags = bags_of(counts, tfidf=similarity.weights == "tfidf")
+        self._corpus = Corpus.of(
+            vectors_of(similarity.vectors, counts, normalize=similarity.normalize), bags
+        )
+        self._threads = similarity.threads or cores()
+        self._kernel = _kernel()
+
+    def prepare(self, tell: Callable[[str], None]) -> None:
+        """Compile the native code, or load it if it was compiled before."""
+        self._kernel.prepare(tell)
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exp(−γ·distance) of single pairs."""
@@ -197,17 +236,9 @@ class WMDScorer(Scorer):
 
     def pair_distances(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return the distances of single pairs."""
-        from fewpairs.kernels.documents import pair_distances
-
-        out = np.empty(len(i))
-
-        def work(part: slice) -> None:
-            pair_distances(
-                self._vectors, self._bags, i[part], j[part], self._scale, out[part]
-            )
-
-        size = self._lengths[i] * self._lengths[j]
-        self._spread(work, _cuts(np.cumsum(size), self._threads))
+        out: NDArray[np.float64] = self._kernel.pair_distances(
+            self._corpus, i, j, threads=self._threads
+        )
         for t in np.flatnonzero(out < 0):
             out[t] = self._fall_back(i[t], j[t])
         self._far(out, i, j)
@@ -215,172 +246,46 @@ class WMDScorer(Scorer):
 
     def distances(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
         """Return the distances of all rows to all columns."""
-        return self._sweep(rows, columns, relaxed=False)
+        return self._block(rows, columns, relaxed=False)
 
     def lower_bounds(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
         """Return relaxed distances, never above the exact ones, at a tenth the time."""
-        return self._sweep(rows, columns, relaxed=True)
+        return self._block(rows, columns, relaxed=True)
 
-    def _sweep(
+    def _block(
         self, rows: Indices, columns: Indices, *, relaxed: bool
     ) -> NDArray[np.float64]:
-        """Compare every document of the shorter side with all of the longer one."""
-        if len(rows) > len(columns):
-            return self._sweep(columns, rows, relaxed=relaxed).T
-        out = np.empty((len(rows), len(columns)))
-        if not len(rows):
-            return out
-        bags = self._bags
-        words = np.unique(_gather(bags, columns))
-        table_row = np.zeros(len(self._vectors), dtype=np.int64)
-        table_row[words] = np.arange(len(words))
-        turned = np.ascontiguousarray(self._vectors[words].T)
-        ends = np.cumsum(self._lengths[rows])
-        tile = max(1, _PRODUCTS // max(1, len(words)))
-        cuts = np.searchsorted(ends, np.arange(tile, ends[-1] + tile, tile))
-        bounds = np.unique(np.concatenate([[0], cuts + 1, [len(rows)]]))
-        for start, end in pairwise(np.minimum(bounds, len(rows))):
-            ours = rows[start:end]
-            products = self._vectors[_gather(bags, ours)] @ turned
-            theirs = (columns, words, table_row)
-            self._sweep_tile(ours, theirs, products, out[start:end], relaxed=relaxed)
+        out: NDArray[np.float64] = self._kernel.block_distances(
+            self._corpus, rows, columns, threads=self._threads, relaxed=relaxed
+        )
         for r, c in np.argwhere(out < 0):
             out[r, c] = self._fall_back(rows[r], columns[c])
         self._far(out, rows[:, None], columns[None, :])
         return out
 
-    def _sweep_tile(
-        self,
-        anchors: Indices,
-        theirs: tuple[Indices, Indices, Indices],
-        products: NDArray[Any],
-        out: NDArray[Any],
-        *,
-        relaxed: bool,
-    ) -> None:
-        from fewpairs.kernels import documents
-
-        others, words, table_row = theirs
-        bags = self._bags
-        starts = np.concatenate([[0], np.cumsum(self._lengths[anchors])])
-
-        def work(part: slice) -> None:
-            for t in range(part.start, part.stop):
-                mine = slice(starts[t], starts[t + 1])
-                own = bags.word[bags.start[anchors[t]] : bags.start[anchors[t] + 1]]
-                table = np.empty((len(words), len(own)))
-                documents.word_table(
-                    self._vectors, self._squares, products[mine], words, own, table
-                )
-                if relaxed:
-                    documents.relaxed_distances(
-                        bags, anchors[t], others, table, table_row, out[t]
-                    )
-                else:
-                    documents.anchor_distances(
-                        bags, anchors[t], others, table, table_row, self._scale, out[t]
-                    )
-
-        size = self._lengths[anchors] * int(self._lengths[others].sum())
-        self._spread(work, _cuts(np.cumsum(size), self._threads))
-
-    def _spread(self, work: Callable[[slice], None], parts: list[slice]) -> None:
-        """Run parts on threads, whichever is free; the kernels release the lock."""
-        if len(parts) < 2:
-            for part in parts:
-                work(part)
-            return
-        with ThreadPoolExecutor(self._threads) as pool:
-            list(pool.map(work, parts))
-
     def _fall_back(self, i: int, j: int) -> float:
-        from fewpairs.kernels.reference import document_distance
-
         self.fallbacks += 1
-        a, b = (
-            (self._bags.word[part], self._bags.mass[part])
-            for part in (
-                slice(self._bags.start[d], self._bags.start[d + 1]) for d in (i, j)
-            )
-        )
-        return document_distance(self._vectors, a, b)
+        return reference.document_distance(self._corpus, i, j)
 
 
-def _cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _cuts(ends: NDArray[Any], threads: int) -> list[slice]:
-    """Cut tasks with these cumulated sizes into parts of about equal size.
-
-    Several a thread, so that one long text does not keep the others waiting.
-    """
-    total = int(ends[-1]) if len(ends) else 0
-    parts = 1 if threads == 1 else int(min(8 * threads, max(1, total // _TASK)))
-    at = np.searchsorted(ends, total * np.arange(1, parts) / parts) + 1
-    bounds = np.unique(np.concatenate([[0], np.minimum(at, len(ends)), [len(ends)]]))
-    return [slice(int(a), int(b)) for a, b in pairwise(bounds)]
-
-
-def _gather(bags: Any, documents: Indices) -> NDArray[np.int64]:
-    """Return the words of documents, one after the other."""
-    lengths = bags.start[documents + 1] - bags.start[documents]
-    ends = np.cumsum(lengths)
-    offset = np.repeat(bags.start[documents] - (ends - lengths), lengths)
-    return np.asarray(bags.word[offset + np.arange(len(offset))])
-
-
-def _vectors_of(similarity: WMD, counts: list[Counter[str]]) -> NDArray[np.float64]:
-    """Return the vectors of the words in use, in the order of first use."""
-    known: WordVectors = similarity.vectors
-    used = list(dict.fromkeys(word for count in counts for word in count))
-    X = known.array[[known.index[word] for word in used]].astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if bad.size:
+def _kernel() -> ModuleType:
+    """Return the native kernel, or its twin if FEWPAIRS_KERNEL asks for that."""
+    asked = os.environ.get("FEWPAIRS_KERNEL", "native")
+    if asked == "reference":
+        return reference
+    if asked != "native":
         msg = (
-            f"fewpairs.WMD: the vector of {used[bad[0]]!r} is not finite ({bad.size} "
-            "such words in use). Mend the vectors or put those words in stop_words."
+            f"fewpairs.WMD: the environment variable FEWPAIRS_KERNEL is {asked!r}; set "
+            "it to 'native' or 'reference', or unset it."
         )
         raise InputError(msg)
-    if similarity.normalize and len(X):
-        length = np.linalg.norm(X, axis=1, keepdims=True)
-        X = np.divide(X, length, where=length > 0, out=np.zeros_like(X))
-    return np.ascontiguousarray(X)
-
-
-def _bags(counts: list[Counter[str]], *, tfidf: bool) -> Any:
-    from fewpairs.kernels.documents import Bags
-
-    number = {
-        word: t
-        for t, word in enumerate(dict.fromkeys(w for count in counts for w in count))
-    }
-    idf = np.ones(len(number))
-    if tfidf:
-        frequency = Counter(word for count in counts for word in count)
-        df = np.array([frequency[word] for word in number])
-        idf = np.log((1 + len(counts)) / (1 + df)) + 1
-    start = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum([len(count) for count in counts], out=start[1:])
-    word = np.empty(start[-1], dtype=np.int64)
-    mass = np.empty(start[-1])
-    for d, count in enumerate(counts):
-        part = slice(start[d], start[d + 1])
-        word[part] = [number[w] for w in count]
-        mass[part] = list(count.values())
-        order = np.argsort(word[part])
-        word[part], mass[part] = word[part][order], mass[part][order]
-        mass[part] *= idf[word[part]]
-        mass[part] /= mass[part].sum()
-    return Bags(start, word, mass)
-
-
-def _require_numba() -> None:
     try:
-        import numba  # noqa: F401
+        from fewpairs.kernels import word_movers
     except ImportError as error:
-        msg = 'fewpairs.WMD needs numba. Run: pip install "fewpairs[wmd]"'
+        msg = (
+            'fewpairs.WMD needs numba. Run: pip install "fewpairs[wmd]" (or set '
+            "FEWPAIRS_KERNEL=reference for SciPy's linear programming, a thousand "
+            "times slower)"
+        )
         raise MissingExtraError(msg) from error
+    return word_movers

@@ -148,8 +148,7 @@ class _Run:
 
         if not self._on_gpu:
             return contextlib.nullcontext()
-        # The samples are brought over on the usual stream.
-        torch.cuda.synchronize(self._device)
+        self.wait()  # for the samples, which come over on the usual stream
         return torch.cuda.stream(torch.cuda.Stream(self._device))
 
     def step(self, rate: float, items_rate: float, weight: float) -> None:
@@ -215,7 +214,7 @@ class _Run:
         import torch
 
         if self._on_gpu:
-            torch.cuda.current_stream().synchronize()
+            torch.cuda.synchronize(self._device)
 
     def copy_to(self, network: PairNetwork, averaged: bool) -> None:
         """Write the parameters, or their running average, into the network."""

@@ -11,6 +11,8 @@ ALL = (
     "wmd",
     "pair_mlp",
     "cross_encoder",
+    "default",
+    "student",
 )
 
 chosen = sys.argv[1:] or ALL

@@ -52,7 +52,6 @@ def test_budgets_that_make_no_sense(budget, message):
 @pytest.mark.parametrize(
     ("method", "needed"),
     [
-        ("auto", 40),
         ("nystrom", 40),
         ("sms", 41),
         ("skeleton", 79),
@@ -321,7 +320,11 @@ def test_embeddings_for_landmarks_that_do_not_fit():
     ("options", "message"),
     [
         ({"store": "a path"}, r"store is 'a path'; pass a fewpairs\.Ledger"),
-        ({"prior": np.ones((40, 2))}, "prior= is reserved"),
+        ({"prior": np.ones((39, 2))}, "prior has 39 embeddings for 40 items"),
+        ({"prior": np.full((40, 2), np.nan)}, "row 0 of prior is not finite"),
+        ({"prior": "minilm"}, "prior is str of shape"),
+        ({"prior": np.eye(40), "method": "sms"}, "SMSNystrom takes no prior"),
+        ({"target_error": -1}, "target_error is -1; pass a number above 0"),
         ({"executor": 4}, "executor= is reserved"),
         ({"progress": "yes"}, "progress is 'yes'; pass True, False or an object"),
     ],

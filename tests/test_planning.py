@@ -8,11 +8,18 @@ from tests.conftest import Counting, random_matrix
 
 def test_the_plan_names_the_evaluations_that_the_run_then_makes():
     K = random_matrix(150, symmetric=True)
-    for method in ("auto", "sms", fp.Nystrom(7)):
+    for method in ("regularized", "sms", fp.Nystrom(7)):
         plan = fp.plan(None, K, budget=0.2, method=method)
         approx = fp.approximate(None, K, budget=0.2, method=method)
         assert plan.evaluations == approx.evaluations
         assert plan.exact_evaluations == 150 * 151 // 2
+
+
+def test_the_plan_of_the_default_is_hardly_more_than_it_spends():
+    K = random_matrix(150, symmetric=True)
+    plan = fp.plan(None, K, budget=0.2)
+    approx = fp.approximate(None, K, budget=0.2)
+    assert 0.95 * plan.evaluations < approx.evaluations <= plan.evaluations
 
 
 def test_the_sample_is_counted_small_and_not_paid_for_again():

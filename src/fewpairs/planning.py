@@ -48,8 +48,8 @@ class Plan:
     --------
     >>> import numpy as np, fewpairs as fp
     >>> vectors = np.random.default_rng(0).standard_normal((400, 16))
-    >>> fp.plan(vectors, fp.Cosine(), budget=0.1).method
-    'Regularized(landmarks=18, sampling=Uniform(), mu=None)'
+    >>> fp.plan(vectors, fp.Cosine(), budget=0.1, method="nystrom").method
+    'Nystrom(landmarks=18, sampling=Uniform(), rcond=1e-10)'
     """
 
     n: int
@@ -113,6 +113,7 @@ def plan(
     call = "fewpairs.plan"
     chosen = as_method(method)
     budget = check_budget(budget, call)
+    seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
     started = time.perf_counter()
     scorer = bind(items, recipe, call)
@@ -121,7 +122,7 @@ def plan(
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 
     # The same pairs settle the symmetry as in the run itself: they are paid for once.
-    rng, *_ = np.random.default_rng(check_seed(seed, call)).spawn(3)
+    rng, *_ = np.random.default_rng(seed).spawn(3)
     ledger = Ledger()
     oracle = Oracle(
         scorer,

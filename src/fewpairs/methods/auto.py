@@ -41,6 +41,7 @@ _MOST_REFINED = 192  # pairs an item, without a student
 _ROUNDS = 6
 _STUDENT_ROUNDS = 8
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+_IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
 _RANKED = 2_000_000  # candidates that can be ranked with them in reasonable time
 _OFTEN = 700_000  # pairs that a student may score anew in every round
@@ -80,10 +81,10 @@ class Auto(Method):
     Examples
     --------
     >>> import numpy as np, fewpairs as fp
-    >>> X = np.random.default_rng(0).standard_normal((300, 20))
-    >>> K = np.tanh(X @ X.T / 5)
+    >>> X = np.random.default_rng(0).standard_normal((300, 5))
+    >>> K = np.tanh(X @ X.T)
     >>> approx = fp.approximate(None, K, method=fp.Auto(purpose="entries"), budget=0.2)
-    >>> approx.certificate.r2 > 0.5
+    >>> approx.certificate.r2 > 0.8
     True
     """
 
@@ -168,24 +169,33 @@ class _Run:
         self.rng, self.draw_rng, self.student_rng = rng.spawn(3)
         self.budget = self.left = auto.price(oracle.tariff)
         self.landmarks = oracle.read.line_indices()
+        self.guarded = (np.empty(0, int), np.empty(0, int), np.empty(0))
         self.words: list[str] = []
         self.training = 0.0
         share, most = _GUARD
-        self.guarded = self._random_pairs(min(most, int(share * self.budget)))
+        self.reserve = min(most * self.calls, int(share * self.budget))
 
     def result(self) -> Factors:
         fair = self.oracle.tariff.lines(min(_PILOT_LANDMARKS, self.n))
-        self._landmarks(max(_PILOT * self.budget, fair))
+        self._landmarks(min(max(_PILOT * self.budget, fair), self.left - self.reserve))
         if len(self.landmarks) < _FEWEST_LANDMARKS:
             return self._mean(
                 f"{self.budget:,} evaluations are too few for landmarks of {self.n:,} "
                 "items"
             )
+        if not self._in_range():
+            self._landmarks(self.left)
+            return self._out_of_range()
         learns = self._student_pays()
         refined = _REFINED[self.auto.purpose][learns] * self.budget
+        if self.auto.prior is None and not learns:  # candidates are less likely right
+            refined *= 0.8
         if not learns:
             refined *= self._refinement_pays()
-            self._landmarks(self.left - refined)
+            self._landmarks(self.left - self.reserve - refined)
+        # Read after the landmarks: whole columns are evaluated faster than columns
+        # with gaps. The fit never sees them.
+        self.guarded = self._random_pairs(self.reserve)
         model = self._low_rank()
         if learns:
             random = self._random_pairs(int(min(_RANDOM * self.budget, self.left)))
@@ -235,6 +245,16 @@ class _Run:
             return bool(self.auto.student)
         each = self.oracle.seconds / max(1, self.oracle.evaluations)
         return each * self.budget > self.auto.student_seconds
+
+    def _in_range(self) -> bool:
+        """Tell whether squares of the values can be handled in single precision."""
+        largest = float(np.abs(self._columns()).max())
+        return largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]
+
+    def _out_of_range(self) -> Factors:
+        model = self._low_rank()
+        words = f"values too large or small for refinement; {self.described}"
+        return replace(model, words=words).lean()
 
     def _refinement_pays(self) -> float:
         """Return 1, or less where more landmarks would explain much more.
@@ -471,7 +491,7 @@ class _Run:
         if verdict:
             self.words.append(verdict)
         words = "; ".join([self.described, *self.words])
-        return replace(model, guard=guard, words=words)
+        return replace(model, guard=guard, words=words).lean()
 
     def _range(self) -> tuple[float, float]:
         """Return the smallest and largest off-diagonal value that was read."""
@@ -493,8 +513,8 @@ class _Run:
 
     def _mean(self, why: str) -> Factors:
         """Return the mean of random pairs, for want of anything better."""
-        values = self._random_pairs(self.left)[2]
-        mean = float(np.concatenate([self.guarded[2], values]).mean())
+        values = np.concatenate([self.guarded[2], self._random_pairs(self.left)[2]])
+        mean = float(values.mean())
         root = math.sqrt(abs(mean))
         dtype = np.float64
         return Factors(

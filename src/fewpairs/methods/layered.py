@@ -68,13 +68,15 @@ class Layered(Factors):
     def of(
         cls, fit: ResidualFit, S: Indices, words: str, prior: Prior | None
     ) -> "Layered":
-        """Return what was fitted to landmarks' columns."""
-        used = prior if fit.curve is not None else None
+        """Return what was fitted to landmarks' columns.
+
+        The prior is kept where the fit does not use it: it still proposes candidates.
+        """
         features, signs = fit.left, fit.signs
-        if used is not None and used.embeddings is not None and fit.curve is not None:
+        if prior is not None and prior.embeddings is not None and fit.curve is not None:
             # As far as inner products go, the curve is its slope.
             slope = fit.curve.slope
-            scaled = used.embeddings * np.float32(np.sqrt(abs(slope)))
+            scaled = prior.embeddings * np.float32(np.sqrt(abs(slope)))
             features = np.hstack([scaled.astype(fit.left.dtype), fit.left])
             ones = np.full(scaled.shape[1], 1.0 if slope >= 0 else -1.0)
             signs = np.concatenate([ones, fit.signs])
@@ -84,8 +86,8 @@ class Layered(Factors):
             words=words,
             signature=fit.signs,
             features=features,
-            prior=used,
-            curve=fit.curve if used is not None else None,
+            prior=prior,
+            curve=fit.curve,
             feature_signs=signs,
         )
 
@@ -144,6 +146,11 @@ class Layered(Factors):
         if self.curve is not None and cheap is not None:
             out += self.curve(cheap).astype(out.dtype, copy=False)
         return out, cheap
+
+    def lean(self) -> "Layered":
+        """Return the same without a prior that no prediction needs."""
+        idle = self.curve is None and self.student is None
+        return replace(self, prior=None) if idle else self
 
     def with_student(self, student: Student) -> "Layered":
         """Return the same, answered by a student."""

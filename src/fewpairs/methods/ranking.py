@@ -45,11 +45,11 @@ class Ranking:
         i, j, base = i[some], j[some], base[some]
         values, weights = values[some].astype(np.float64), weights[some]
         cheap = None if cheap is None else cheap[some]
-        self._base = float(base.mean()), float(base.std()) or 1.0
+        self._base = _scale(base)
         if cheap is not None:
-            self._cheap = float(cheap.mean()), float(cheap.std()) or 1.0
+            self._cheap = _scale(cheap)
         self._scalars = 3 if cheap is None else 7
-        self._value = float(values.mean()), float(values.std()) or 1.0
+        self._value = _scale(values)
         targets = ((values - self._value[0]) / self._value[1]).astype(np.float32)
         gram: NDArray[Any] = np.zeros(())
         moment: NDArray[Any] = np.zeros(())
@@ -96,3 +96,9 @@ class Ranking:
         out[:, d:] = scalars
         np.multiply(self._vectors[i], self._vectors[j], out=out[:, :d])
         return out
+
+
+def _scale(values: NDArray[Any]) -> tuple[float, float]:
+    """Return mean and spread; in float64: squares of float32 may leave its range."""
+    wide = values.astype(np.float64)
+    return float(wide.mean()), float(wide.std()) or 1.0

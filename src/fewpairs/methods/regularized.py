@@ -98,5 +98,5 @@ def in_words(fit: residual.ResidualFit) -> str:
         before, after = fit.errors[first], fit.errors[fit.shape]
         words.append(f"{fit.shape} taken off first: {before:.3g} → {after:.3g}")
     if any(shape.prior for shape in fit.errors) and not fit.shape.prior:
-        words.append("the prior did not help and is not used")
+        words.append("the prior did not help and is not added")
     return "; ".join(words)

@@ -7,7 +7,7 @@ columns are paid for, so this costs no evaluation.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +35,7 @@ _DEGREE = 3
 _CALIBRATED_ON = 200_000  # entries
 # A richer shape has to lower the cross-validated error by this share of it.
 _MARGIN = 0.005
+_SAFE = 1e-60, 1e60
 # Damping from none to strong, as shares of the core's largest eigenvalue.
 _GRID = np.concatenate([[1e-10], np.logspace(-6, 0, 49)])
 
@@ -116,6 +117,18 @@ def fit(
     centerings: Sequence[str] = CENTERINGS,
 ) -> ResidualFit:
     """Choose the parts, and fit them to the landmarks' columns C = K[:, S]."""
+    largest = float(np.abs(C).max(initial=0.0))
+    if largest > 0 and not _SAFE[0] < largest < _SAFE[1]:  # squares must stay in range
+        small = None if mu is None else mu / largest
+        unit = fit(
+            C.astype(np.float64) / largest,
+            S,
+            prior,
+            rng,
+            mu=small,
+            centerings=centerings,
+        )
+        return _rescaled(unit, largest)
     shapes = _shapes(prior, centerings)
     errors: dict[Shape, float] = {}
     shape, share = shapes[0], 1e-3
@@ -144,6 +157,20 @@ def fit(
         given=given,
         negative=float((values < -1e-9 * largest).mean()) if len(values) else 0.0,
         errors=errors,
+    )
+
+
+def _rescaled(unit: ResidualFit, scale: float) -> ResidualFit:
+    """Return the fit to a matrix that is so many times as large."""
+    curve = unit.curve
+    if curve is not None:
+        curve = replace(curve, coefficients=curve.coefficients * scale)
+    return replace(
+        unit,
+        left=unit.left * np.sqrt(scale),
+        curve=curve,
+        mu=unit.mu * scale,
+        errors={shape: error * scale for shape, error in unit.errors.items()},
     )
 
 

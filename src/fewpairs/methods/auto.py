@@ -28,7 +28,9 @@ _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 _RANDOM = 0.15  # share that a student gets as random pairs
-_GUARD = 0.05, 1_000  # share of the budget, and most pairs, that the guard looks at
+# Random pairs that the guard looks at: a share of the budget, from some 300 on (fewer
+# do not even tell a mean), up to a thousand.
+_GUARD_SHARE, _GUARD_LEAST, _GUARD_MOST = 0.03, 300, 1_000
 _FEWEST_LANDMARKS = 4
 # Twice the landmarks lower the squared error by 2^−a: up to the first a refinement
 # gets its full share, from the second on a fifth of it.
@@ -167,22 +169,32 @@ class _Run:
         self.n = oracle.n
         self.calls = oracle.tariff.calls
         self.rng, self.draw_rng, self.student_rng = rng.spawn(3)
-        self.budget = self.left = auto.price(oracle.tariff)
+        self.budget = auto.price(oracle.tariff)
+        # Kept back for the guard, which reads when everything else is done: its pairs
+        # must be like those that stay unread.
+        self.reserve = min(
+            _GUARD_MOST * self.calls,
+            max(
+                int(_GUARD_SHARE * self.budget),
+                min(_GUARD_LEAST * self.calls, int(0.35 * self.budget)),
+            ),
+        )
+        self.left = self.budget - self.reserve
         self.landmarks = oracle.read.line_indices()
-        self.guarded = (np.empty(0, int), np.empty(0, int), np.empty(0))
         self.words: list[str] = []
         self.training = 0.0
-        share, most = _GUARD
-        self.reserve = min(most * self.calls, int(share * self.budget))
 
     def result(self) -> Factors:
         fair = self.oracle.tariff.lines(min(_PILOT_LANDMARKS, self.n))
-        self._landmarks(min(max(_PILOT * self.budget, fair), self.left - self.reserve))
-        if len(self.landmarks) < _FEWEST_LANDMARKS:
+        fewest = self.oracle.tariff.lines(min(_FEWEST_LANDMARKS, self.n))
+        if len(self.landmarks) < _FEWEST_LANDMARKS and fewest > self.left:
+            self.reserve = self.budget
             return self._mean(
+                self._random_pairs(self.budget)[2],
                 f"{self.budget:,} evaluations are too few for landmarks of {self.n:,} "
-                "items"
+                "items",
             )
+        self._landmarks(max(_PILOT * self.budget, fair))
         if not self._in_range():
             self._landmarks(self.left)
             return self._out_of_range()
@@ -192,10 +204,7 @@ class _Run:
             refined *= 0.8
         if not learns:
             refined *= self._refinement_pays()
-            self._landmarks(self.left - self.reserve - refined)
-        # Read after the landmarks: whole columns are evaluated faster than columns
-        # with gaps. The fit never sees them.
-        self.guarded = self._random_pairs(self.reserve)
+            self._landmarks(self.left - refined)
         model = self._low_rank()
         if learns:
             random = self._random_pairs(int(min(_RANDOM * self.budget, self.left)))
@@ -474,9 +483,7 @@ class _Run:
 
     def _guarded(self, model: Layered) -> Factors:
         """Shrink the result as far as random pairs do not confirm it."""
-        i, j, truth = self.guarded
-        fresh = ~(np.isin(i, self.landmarks) | np.isin(j, self.landmarks))
-        i, j, truth = i[fresh], j[fresh], truth[fresh]
+        i, j, truth = self._random_pairs(self.reserve)
         low, high = self._range()
         model = replace(model, guard=Guard(0.0, 1.0, low, high))
         guess = model.predict(i, j).astype(np.float64)
@@ -487,7 +494,7 @@ class _Run:
                 model, guess = free, unbound
         guard, verdict = _verdict(guess, truth, low, high)
         if guard is None:
-            return self._mean(f"nothing predicts the pairs ({self.described})")
+            return self._mean(truth, f"nothing predicts the pairs ({self.described})")
         if verdict:
             self.words.append(verdict)
         words = "; ".join([self.described, *self.words])
@@ -511,14 +518,11 @@ class _Run:
             max(most, float(values.max(initial=-np.inf))),
         )
 
-    def _mean(self, why: str) -> Factors:
+    def _mean(self, values: NDArray[Any], why: str) -> Factors:
         """Return the mean of random pairs, for want of anything better."""
-        values = np.concatenate([self.guarded[2], self._random_pairs(self.left)[2]])
         mean = float(values.mean())
-        root = math.sqrt(abs(mean))
-        dtype = np.float64
         return Factors(
-            np.full((self.n, 1), root, dtype=dtype),
+            np.full((self.n, 1), math.sqrt(abs(mean))),
             self.landmarks.astype(np.int64),
             f"{why}: every unread pair gets the mean of random ones, {mean:.4g}",
             signature=np.array([1.0 if mean >= 0 else -1.0]),

@@ -39,13 +39,14 @@ _NEIGHBORS = 10  # whose finding refinement is after
 # Refinement ends where fewer of a round's pairs than this are among the most similar
 # of either item; the rest of the budget then buys landmarks.
 _YIELD = 0.01
-_MOST_REFINED = 192  # pairs an item, without a student
+_MOST_REFINED = 256  # pairs an item, without a student
 _ROUNDS = 6
 _STUDENT_ROUNDS = 8
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+_PREDICTED = 0.05  # error, as a share of the spread, that counts as none
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
-_RANKED = 2_000_000  # candidates that can be ranked with them in reasonable time
+_RANKED = 4_000_000  # candidates that can be ranked with them in reasonable time
 _OFTEN = 700_000  # pairs that a student may score anew in every round
 _SCANNED = 6_000_000  # pairs that a student may look at as a whole
 
@@ -476,8 +477,15 @@ class _Run:
         model: Layered,
         last: tuple[Indices, Indices, NDArray[Any]] | None,
     ) -> Layered:
-        """Put what is left unread under what refinement found last."""
+        """Put what is left unread under what refinement found last.
+
+        Not where those pairs were predicted well: then so are the others.
+        """
         if last is None:
+            return model
+        i, j, values = last
+        missed = np.mean((model.before_guard(i, j) - values) ** 2)
+        if missed < _PREDICTED**2 * np.var(values):
             return model
         return replace(model, ceilings=candidates.ceilings(self.n, *last))
 
@@ -501,7 +509,7 @@ class _Run:
         return replace(model, guard=guard, words=words).lean()
 
     def _range(self) -> tuple[float, float]:
-        """Return the smallest and largest off-diagonal value that was read."""
+        """Return what was read off the diagonal, from end to end, and a tenth more."""
         read = self.oracle.read
         i, j, values = read.uncovered()
         values = values[i != j]
@@ -513,10 +521,10 @@ class _Run:
             C[self.landmarks, own] = C[self.landmarks[0], own]  # no pair: anything else
             C[self.landmarks[0], 0] = C[self.landmarks[-1], 0]
             least, most = float(C.min()), float(C.max())
-        return (
-            min(least, float(values.min(initial=np.inf))),
-            max(most, float(values.max(initial=-np.inf))),
-        )
+        least = min(least, float(values.min(initial=np.inf)))
+        most = max(most, float(values.max(initial=-np.inf)))
+        more = 0.1 * (most - least)
+        return least - more, most + more
 
     def _mean(self, values: NDArray[Any], why: str) -> Factors:
         """Return the mean of random pairs, for want of anything better."""

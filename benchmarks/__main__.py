@@ -11,6 +11,7 @@ ALL = (
     "wmd",
     "pair_mlp",
     "cross_encoder",
+    "default_cost",
     "no_explosion",
     "default",
     "student",

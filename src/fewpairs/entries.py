@@ -175,18 +175,17 @@ class Entries:
         if self.diagonal is not None:
             out[rows[:, None] == columns[None, :]] = self.diagonal
 
-    def hide(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
-        """Write −∞ into ``out`` wherever the block ``rows`` × ``columns`` is known."""
+    def hide(self, out: NDArray[Any], rows: Indices) -> None:
+        """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
         table = self._scattered_table()
         if table.nnz:
-            part = table[rows][:, columns].tocoo()
+            part = table[rows].tocoo()
             out[part.row, part.col] = -np.inf
         for lines in self.columns:
-            out[:, lines.position[columns] >= 0] = -np.inf
+            out[:, lines.indices] = -np.inf
         for lines in self.columns if self.symmetric else self.rows:
             out[lines.position[rows] >= 0] = -np.inf
-        if self.diagonal is not None:
-            out[rows[:, None] == columns[None, :]] = -np.inf
+        out[np.arange(len(rows)), rows] = -np.inf
 
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""

@@ -12,6 +12,8 @@ from fewpairs.similarity.base import Indices, Scorer, Similarity
 
 __all__ = ["Prior", "as_prior"]
 
+_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+
 
 class Prior:
     """Values of a cheap similarity, computed for the entries that are asked for.
@@ -93,7 +95,14 @@ class _UnitDots(Scorer):
         self._unit = unit
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
-        return np.asarray(np.einsum("td,td->t", self._unit[i], self._unit[j]))
+        out = np.empty(len(i), dtype=np.float32)
+        step = max(1, _GATHER // self._unit.shape[1])
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            np.einsum(
+                "td,td->t", self._unit[i[part]], self._unit[j[part]], out=out[part]
+            )
+        return out
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
         return np.asarray(self._unit[rows] @ self._unit[columns].T)

@@ -14,7 +14,7 @@ from fewpairs.methods.base import Factors, Method
 from fewpairs.methods.layered import Guard, Layered
 from fewpairs.methods.ranking import Ranking
 from fewpairs.methods.regularized import Regularized, in_words
-from fewpairs.methods.student import Lesson, Student, profiles
+from fewpairs.methods.student import Lesson, Student, alikeness, profiles
 from fewpairs.oracle import Oracle
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
@@ -42,6 +42,7 @@ _YIELD = 0.01
 _MOST_REFINED = 256  # pairs an item, without a student
 _ROUNDS = 6
 _STUDENT_ROUNDS = 8
+_BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
 _PREDICTED = 0.05  # error, as a share of the spread, that counts as none
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
@@ -182,6 +183,7 @@ class _Run:
         )
         self.left = self.budget - self.reserve
         self.landmarks = oracle.read.line_indices()
+        self.fitted: tuple[int, residual.ResidualFit] | None = None
         self.words: list[str] = []
         self.training = 0.0
 
@@ -283,10 +285,14 @@ class _Run:
         return self.oracle.columns(self.landmarks)
 
     def _low_rank(self) -> Layered:
-        S = self.landmarks
-        fit = residual.fit(self._columns(), S, self.auto.prior, self.rng)
+        S, before = self.landmarks, self.fitted
+        # A few more landmarks change neither the parts nor the damping.
+        like = before[1] if before and len(S) < 1.5 * before[0] else None
+        fit = residual.fit(self._columns(), S, self.auto.prior, self.rng, like=like)
+        self.fitted = len(S), fit
         self.described = f"{len(S):,} landmarks; {in_words(fit)}"
-        return Layered.of(fit, S, "", self.auto.prior)
+        prior = self.auto.prior or alikeness(self._columns(), S)
+        return Layered.of(fit, S, "", prior)
 
     def _refined(self, model: Layered, evaluations: int) -> Layered:
         """Read what looks most similar, in rounds; buy landmarks for what is left."""
@@ -308,7 +314,8 @@ class _Run:
         best = self._best_known()
         last, read = None, 0
         for turn in range(_ROUNDS):
-            i, j = found.choose((count - read) // (_ROUNDS - turn), self.oracle.read)
+            wanted = (count - read) // (_ROUNDS - turn)
+            i, j = self._chosen(found, wanted, blind=turn == 0 and model.curve is None)
             if not len(i):
                 break
             values = self._read(i, j)
@@ -356,7 +363,7 @@ class _Run:
         # Without a prior, too many of the most similar are no candidates of the low
         # rank: the student looks at all pairs itself, where they are not too many.
         pairs = self.n * (self.n - 1) // 2
-        scans = model.prior is None and pairs <= _SCANNED
+        scans = self.auto.prior is None and pairs <= _SCANNED
         depth = max(64, min(4 * an_item + 20, 512))
         found: candidates.Candidates | None = None
         last, read = None, 0
@@ -379,7 +386,8 @@ class _Run:
                     found.base[rows, places],
                     None if found.cheap is None else found.cheap[rows, places],
                 )
-            i, j = found.choose(wanted, self.oracle.read)
+            blind = model.curve is None and turn < _BLIND_ROUNDS
+            i, j = self._chosen(found, wanted, blind=blind)
             if not len(i):
                 break
             values = self._read(i, j)
@@ -395,6 +403,17 @@ class _Run:
             f"{2 * read / self.n:.0f} exact neighbours an item"
         )
         return self._under(taught, last)
+
+    def _chosen(
+        self, found: candidates.Candidates, wanted: int, *, blind: bool
+    ) -> tuple[Indices, Indices]:
+        """Return pairs to read; blind to what the prior is worth, half by the prior."""
+        known = self.oracle.read
+        i, j = found.choose(wanted - wanted // 2 if blind else wanted, known)
+        if not blind:
+            return i, j
+        a, b = found.choose(wanted // 2, known, by_prior=True)
+        return np.concatenate([i, a]), np.concatenate([j, b])
 
     def _train(self, student: Student, lesson: Lesson, steps: int, label: str) -> None:
         left = self.auto.student_seconds - self.training

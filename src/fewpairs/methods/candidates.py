@@ -35,23 +35,29 @@ class Candidates:
     base: NDArray[np.float32]
     cheap: NDArray[np.float32] | None
 
-    def choose(self, count: int, known: Entries) -> tuple[Indices, Indices]:
+    def choose(
+        self, count: int, known: Entries, *, by_prior: bool = False
+    ) -> tuple[Indices, Indices]:
         """Return ``count`` unread pairs: every item's best, then its second best.
 
-        Pairs once chosen are not offered again. Fewer come where fewer are left.
+        By score, or by the prior alone. Pairs once chosen are not offered again. Fewer
+        come where fewer are left.
         """
         n, m = self.partner.shape
+        score = self.score
+        if by_prior and self.cheap is not None:
+            score = np.where(np.isfinite(self.score), self.cheap, -np.inf)
         found = np.empty(0, dtype=np.int64)
         while len(found) < count:
             depth = min(m, int(2.2 * (count - len(found)) / n) + 2)
-            top = np.argpartition(-self.score, depth - 1, axis=1)[:, :depth]
-            scores = np.take_along_axis(self.score, top, axis=1)
+            top = np.argpartition(-score, depth - 1, axis=1)[:, :depth]
+            scores = np.take_along_axis(score, top, axis=1)
             order = np.argsort(-scores, axis=1, kind="stable")
             top = np.take_along_axis(top, order, axis=1)
             # By rank first: the best of every item, then the second best of every one.
             item = np.tile(np.arange(n), depth)
             place = top.T.ravel()
-            live = np.isfinite(self.score[item, place])
+            live = np.isfinite(score[item, place])
             item, place = item[live], place[live]
             if not len(item):
                 break
@@ -63,6 +69,7 @@ class Candidates:
             found = np.concatenate([found, fresh])
             gone = read | np.isin(keys, fresh)
             self.score[item[gone], place[gone]] = -np.inf
+            score[item[gone], place[gone]] = -np.inf
         return found // n, found % n
 
     def best(self, depth: int) -> tuple[Indices, Indices]:
@@ -96,18 +103,16 @@ def find(model: Layered, known: Entries, most: int) -> Candidates:
 
     def look(rows: Indices) -> None:
         base, cheap = model.base_block(rows, everything)
-        score = base
+        score = base.astype(np.float32)
         if model.student is not None:
             score = model.student.block(rows, everything, base, cheap)
-        score = score.astype(np.float32)
-        known.hide(score, rows, everything)
-        score[np.arange(len(rows)), rows] = -np.inf
-        top = np.argpartition(-score, most - 1, axis=1)[:, :most]
+        known.hide(score, rows)
+        top = np.argpartition(score, n - most, axis=1)[:, n - most :]
         if extra and cheap is not None:
             rest = cheap.copy()
-            rest[~np.isfinite(score)] = -np.inf
+            known.hide(rest, rows)
             np.put_along_axis(rest, top, -np.inf, axis=1)
-            more = np.argpartition(-rest, extra - 1, axis=1)[:, :extra]
+            more = np.argpartition(rest, n - extra, axis=1)[:, n - extra :]
             top = np.hstack([top, more])
         out.partner[rows] = top
         out.score[rows] = np.take_along_axis(score, top, axis=1)
@@ -116,7 +121,7 @@ def find(model: Layered, known: Entries, most: int) -> Candidates:
             out.cheap[rows] = np.take_along_axis(cheap, top, axis=1)
 
     known.scattered()  # settled before several threads look
-    known.hide(np.zeros((1, 1)), everything[:1], everything[:1])
+    known.hide(np.zeros((1, n)), everything[:1])
     step = max(1, _BLOCK // n)
     chunks = [everything[start : start + step] for start in range(0, n, step)]
     in_lanes(look, chunks)

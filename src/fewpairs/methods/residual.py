@@ -31,6 +31,7 @@ CENTERINGS = ("none", "constant", "additive")
 FEWEST = 3  # landmarks that cross-validation needs
 _FOLDS = 5
 _ROWS = 1_000
+_COMPARED = 128  # landmarks on which shapes are compared
 _DEGREE = 3
 _CALIBRATED_ON = 200_000  # entries
 # A richer shape has to lower the cross-validated error by this share of it.
@@ -102,6 +103,7 @@ class ResidualFit:
     curve: Curve | None
     shape: Shape
     mu: float
+    share: float  # μ as a share of the largest eigenvalue
     given: bool  # whether μ was
     negative: float  # share of the core's eigenvalues below 0
     errors: dict[Shape, float]  # cross-validated root mean squares
@@ -115,8 +117,12 @@ def fit(
     *,
     mu: float | None = None,
     centerings: Sequence[str] = CENTERINGS,
+    like: ResidualFit | None = None,
 ) -> ResidualFit:
-    """Choose the parts, and fit them to the landmarks' columns C = K[:, S]."""
+    """Choose the parts, and fit them to the landmarks' columns C = K[:, S].
+
+    Like another fit, to fewer landmarks: with its parts and its share of damping.
+    """
     largest = float(np.abs(C).max(initial=0.0))
     if largest > 0 and not _SAFE[0] < largest < _SAFE[1]:  # squares must stay in range
         small = None if mu is None else mu / largest
@@ -132,7 +138,9 @@ def fit(
     shapes = _shapes(prior, centerings)
     errors: dict[Shape, float] = {}
     shape, share = shapes[0], 1e-3
-    if len(S) >= FEWEST and (len(shapes) > 1 or mu is None):
+    if like is not None:
+        shape, share, errors = like.shape, like.share, like.errors
+    elif len(S) >= FEWEST and (len(shapes) > 1 or mu is None):
         shape, share, errors = _choose(C, S, prior, shapes, rng)
     given = mu is not None
     parts = _whole(C, S, prior, shape, rng)
@@ -154,6 +162,7 @@ def fit(
         curve=parts.curve,
         shape=shape,
         mu=mu,
+        share=share,
         given=given,
         negative=float((values < -1e-9 * largest).mean()) if len(values) else 0.0,
         errors=errors,
@@ -329,25 +338,39 @@ def _choose(
         None if prior is None else prior.block(rows, S).astype(np.float64),
         None if prior is None else prior.block(S, S).astype(np.float64),
     )
-    folds = np.array_split(rng.permutation(s), min(_FOLDS, s))
-    total = {shape: np.zeros(len(_GRID)) for shape in shapes}
-    for fold in folds:
-        kept = np.setdiff1d(np.arange(s), fold)
-        for shape in shapes:
-            total[shape] += _fold_errors(sample, shape, kept, fold)
-    rounding = 1e-12 * float(np.sum(sample.entries**2))
+    # Shapes differ by more than some landmarks do; the damping wants all of them.
+    some = sample.of(rng.permutation(s)[:_COMPARED]) if s > _COMPARED else sample
+    total = _left_out(some, shapes, rng)
+    rounding = 1e-12 * float(np.sum(some.entries**2))
     best = shapes[0]
     for shape in shapes[1:]:
         if total[shape].min() < (1 - _MARGIN) * total[best].min() - rounding:
             best = shape
-    # Errors closer than rounding are equal: take the least damping among them.
-    equal = total[best] <= total[best].min() + rounding
-    entries = sample.entries.size
+    entries = some.entries.size
     errors = {
         shape: scale * float(np.sqrt(max(0.0, error.min()) / entries))
         for shape, error in total.items()
     }
+    at_best = total[best]
+    if some is not sample:
+        at_best = _left_out(sample, [best], rng)[best]
+        rounding = 1e-12 * float(np.sum(sample.entries**2))
+    # Errors closer than rounding are equal: take the least damping among them.
+    equal = at_best <= at_best.min() + rounding
     return best, float(_GRID[np.argmax(equal)]), errors
+
+
+def _left_out(
+    sample: "_Sample", shapes: list[Shape], rng: np.random.Generator
+) -> dict[Shape, Array]:
+    """Return the squared errors of left-out landmarks for every μ of the grid."""
+    s = len(sample.core)
+    total = {shape: np.zeros(len(_GRID)) for shape in shapes}
+    for fold in np.array_split(rng.permutation(s), min(_FOLDS, s)):
+        kept = np.setdiff1d(np.arange(s), fold)
+        for shape in shapes:
+            total[shape] += _fold_errors(sample, shape, kept, fold)
+    return total
 
 
 class _Sample(NamedTuple):
@@ -355,6 +378,16 @@ class _Sample(NamedTuple):
     core: Array
     prior: Array | None
     prior_core: Array | None
+
+    def of(self, landmarks: NDArray[Any]) -> "_Sample":
+        """Return the same for some of the landmarks."""
+        inner = np.ix_(landmarks, landmarks)
+        return _Sample(
+            self.entries[:, landmarks],
+            self.core[inner],
+            None if self.prior is None else self.prior[:, landmarks],
+            None if self.prior_core is None else self.prior_core[inner],
+        )
 
 
 def _fold_errors(

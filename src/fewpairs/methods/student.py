@@ -18,7 +18,7 @@ from fewpairs.kernels.pair_network import PairNetwork
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
 
-__all__ = ["Lesson", "Student", "profiles"]
+__all__ = ["Lesson", "Student", "alikeness", "profiles"]
 
 _DIRECTIONS = 96  # of the embeddings
 _PROFILES = 32  # of the landmarks' columns
@@ -158,6 +158,23 @@ class Student:
         out *= np.float32(self.scale)
         out += np.float32(self.center)
         return out
+
+
+def alikeness(C: NDArray[Any], S: Indices) -> Prior:
+    """Return how alike two items are to the landmarks: a prior where none is given.
+
+    The cosine of their rows of C, without row and column means. Near-duplicates have
+    nearly the same row, whatever the similarity makes of other pairs.
+    """
+    own = np.arange(len(S))
+    scale = float(np.abs(C).max()) or 1.0
+    rows = (C / scale).astype(np.float32)
+    rows[S, own] = 0.0  # the diagonal is no pair
+    rows -= rows.mean(axis=0)
+    rows -= rows.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    norms[norms == 0] = 1
+    return Prior.of_embeddings(rows / norms)
 
 
 def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:

@@ -92,12 +92,16 @@ def test_a_prior_that_knows_something_is_used_and_helps():
     assert quality(with_it, K).r2 > quality(without, K).r2
 
 
-def test_a_prior_that_knows_nothing_does_no_harm():
+def test_a_prior_that_knows_nothing_does_little_harm():
     rng = np.random.default_rng(1)
-    useless = fp.approximate(None, K, budget=0.2, prior=rng.standard_normal((N, 8)))
-    without = fp.approximate(None, K, budget=0.2)
-    assert "did not help" in useless.method
-    assert quality(useless, K).r2 > quality(without, K).r2 - 0.1
+    lost = []
+    for seed in range(4):
+        useless = rng.standard_normal((N, 8))
+        misled = fp.approximate(None, K, budget=0.3, prior=useless, seed=seed)
+        without = fp.approximate(None, K, budget=0.3, seed=seed)
+        assert "did not help" in misled.method
+        lost.append(quality(without, K).r2 - quality(misled, K).r2)
+    assert np.mean(lost) < 0.1
 
 
 @pytest.mark.parametrize("method", ["auto", "regularized"])

@@ -42,6 +42,7 @@ _YIELD = 0.01
 _MOST_REFINED = 256  # pairs an item, without a student
 _ROUNDS = 6
 _STUDENT_ROUNDS = 8
+_TESTED = 64  # landmarks whose partners tell which prior proposes better ones
 _BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
 _PREDICTED = 0.05  # error, as a share of the spread, that counts as none
@@ -291,8 +292,34 @@ class _Run:
         fit = residual.fit(self._columns(), S, self.auto.prior, self.rng, like=like)
         self.fitted = len(S), fit
         self.described = f"{len(S):,} landmarks; {in_words(fit)}"
-        prior = self.auto.prior or alikeness(self._columns(), S)
-        return Layered.of(fit, S, "", prior)
+        return Layered.of(fit, S, "", self._proposer(used=fit.curve is not None))
+
+    def _proposer(self, *, used: bool) -> Prior:
+        """Return what proposes candidates besides the low rank.
+
+        The prior where it is part of the fit; otherwise it or the items' alikeness to
+        the landmarks, whichever proposes more similar partners of landmarks.
+        """
+        given, S, C = self.auto.prior, self.landmarks, self._columns()
+        if given is not None and used:
+            return given
+        own = alikeness(C, S)
+        if given is None:
+            return own
+        some = np.arange(len(S))[:_TESTED]
+        by_given = given.block(S[some], np.arange(self.n))
+        unit = np.asarray(own.embeddings)
+        # A landmark's own column says what is asked for: it is left out.
+        by_own = unit[S[some]] @ unit.T - unit[S[some], some][:, None] * unit[:, some].T
+        by_own /= np.sqrt(np.maximum(1 - unit[:, some].T ** 2, 1e-6))
+
+        def worth(score: NDArray[Any]) -> float:
+            score[some, S[some]] = -np.inf
+            k = min(_NEIGHBORS, self.n - 1)
+            top = np.argpartition(-score, k - 1, axis=1)[:, :k]
+            return float(np.mean(C[top, some[:, None]], dtype=np.float64))
+
+        return given if worth(by_given) >= worth(by_own) else own
 
     def _refined(self, model: Layered, evaluations: int) -> Layered:
         """Read what looks most similar, in rounds; buy landmarks for what is left."""

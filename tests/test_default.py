@@ -230,6 +230,8 @@ def test_layers_give_one_answer_everywhere(taught):
         x = np.random.default_rng(0).standard_normal((N, 2))
         assert np.allclose(approx @ x, dense @ x, atol=1e-3)
         assert np.allclose(dense, dense.T, atol=1e-5)
+        low_rank = approx.left @ approx.right.T
+        assert np.allclose(approx.factored.dense(), low_rank, atol=1e-5)
         features = approx.embedding()
         assert features.shape == (N, len(approx.signature))
         assert approx.embedding(5).shape == (N, 5)

@@ -32,8 +32,11 @@ class Growable(Protocol):
 class Approximation:
     """The whole similarity matrix, from a few of its pairs.
 
-    Every answer is exact where the entry was read, and ``left @ right.T`` elsewhere.
-    ``pairs``, ``block``, ``row`` and ``dense`` agree entry by entry; nothing of size
+    Every answer is exact where the entry was read. Elsewhere it is ``left @ right.T``
+    for the methods of the paper; with the default a prior may be added to it, a student
+    may answer instead, and a guard bounds both (``method`` says what was used).
+    ``pairs``, ``block``, ``row``, ``dense`` and ``@`` agree entry by entry; ``left``,
+    ``right``, ``factored`` and ``embedding`` are of the low-rank part. Nothing of size
     n×n is held. Made by :func:`fewpairs.approximate`; ``print`` it for a receipt.
 
     Attributes
@@ -116,7 +119,13 @@ class Approximation:
         """
         nothing = Entries(self.known.n, symmetric=self.known.symmetric)
         unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
-        return replace(self, known=nothing, evidence=unknown, source=None)
+        return replace(
+            self,
+            factors=self.factors.bare(),
+            known=nothing,
+            evidence=unknown,
+            source=None,
+        )
 
     # --- what it answers -----------------------------------------------------------
 

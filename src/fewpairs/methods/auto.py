@@ -427,7 +427,8 @@ class _Run:
             self._train(student, lesson, steps, label)
         self.words.append(
             f"a student trained on {len(lesson):,} pairs in {self.training:.0f} s; "
-            f"{2 * read / self.n:.0f} exact neighbours an item"
+            f"{2 * read / self.n:.0f} exact neighbours an item; left, right and "
+            "embedding are of the low rank, not of the student"
         )
         return self._under(taught, last)
 

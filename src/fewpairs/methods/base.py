@@ -88,6 +88,10 @@ class Factors:
         left, right = self._sides(rows, columns)
         return np.asarray(left @ right.T)
 
+    def bare(self) -> "Factors":
+        """Return the low-rank part alone."""
+        return self
+
     def row_norms(self, rows: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return ‖left[i]‖² and ‖right[i]‖² for every i in ``rows``."""
         norms: list[NDArray[Any]] = []

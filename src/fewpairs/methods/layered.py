@@ -147,6 +147,10 @@ class Layered(Factors):
             out += self.curve(cheap).astype(out.dtype, copy=False)
         return out, cheap
 
+    def bare(self) -> Factors:
+        """Return the low-rank part alone."""
+        return Factors(self.left, self.landmarks, self.words, signature=self.signature)
+
     def lean(self) -> "Layered":
         """Return the same without a prior that no prediction needs."""
         idle = self.curve is None and self.student is None

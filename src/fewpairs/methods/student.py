@@ -23,7 +23,8 @@ __all__ = ["Lesson", "Student", "alikeness", "profiles"]
 _DIRECTIONS = 96  # of the embeddings
 _PROFILES = 32  # of the landmarks' columns
 _HIDDEN = (512, 128)
-_FEW_PAIRS = 100_000
+_FEW_PAIRS = 100_000  # up to here batches are small
+_ENOUGH_PAIRS = 20_000  # from here on training takes all its steps
 
 
 @dataclass
@@ -103,8 +104,12 @@ class Student:
         rng: np.random.Generator,
         on_step: Callable[[int], None] | None = None,
     ) -> float:
-        """Train on pairs for so many steps, or seconds; return the seconds it took."""
+        """Train on pairs for so many steps, or seconds; return the seconds it took.
+
+        Few pairs are learned in fewer steps.
+        """
         started = time.monotonic()
+        steps = max(1, round(steps * min(1.0, len(lesson) / _ENOUGH_PAIRS)))
         cheap = None
         if self.cheap_scale:
             cheap = np.concatenate([c for c in lesson.cheap if c is not None])

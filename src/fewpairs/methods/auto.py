@@ -127,13 +127,16 @@ class Auto(Method):
     def least(self, tariff: Tariff) -> int:
         """Return the fewest evaluations that are worth anything.
 
-        The mean of N random pairs misses that of all P by z·σ/√N, which lowers R² by
-        z²/N; exact values raise it by N/P. Four standard deviations shall not make it
-        fall below −0.05: N·(0.05 + N/P) ≥ 16.
+        The mean of N random pairs misses that of the U others by z·σ·√(1/N + 1/U),
+        which lowers R² on them by z²·(1/N + 1/U). Three standard deviations shall not
+        make it fall below −0.05; where there are too few pairs for that, a third of
+        them is asked for.
         """
-        pairs = tariff.pairs
-        number = pairs * (math.sqrt(0.05**2 + 4 * 16 / pairs) - 0.05) / 2
-        return min(pairs, math.ceil(number)) * tariff.calls
+        pairs, most = tariff.pairs, 0.05 / 9
+        # N·(P − N) ≥ P / most, the smaller root.
+        square = pairs**2 - 4 * pairs / most
+        number = (pairs - math.sqrt(square)) / 2 if square > 0 else pairs
+        return math.ceil(min(number, pairs / 3)) * tariff.calls
 
     def resolve(self, tariff: Tariff, allowance: int | None) -> Self:
         """Take the whole allowance."""
@@ -575,13 +578,30 @@ class _Run:
 
     def _mean(self, values: NDArray[Any], why: str) -> Factors:
         """Return the mean of random pairs, for want of anything better."""
-        mean = float(values.mean())
+        mean, variance = float(values.mean()), float(values.var()) / len(values)
+        if len(self.landmarks) >= _FEWEST_LANDMARKS and variance > 0:
+            mean += self._pooled(mean, variance)
         return Factors(
             np.full((self.n, 1), math.sqrt(abs(mean))),
             self.landmarks.astype(np.int64),
             f"{why}: every unread pair gets the mean of random ones, {mean:.4g}",
             signature=np.array([1.0 if mean >= 0 else -1.0]),
         )
+
+    def _pooled(self, mean: float, variance: float) -> float:
+        """Return how far the landmarks' columns move a mean of few random pairs.
+
+        They know it as well as landmarks agree on it; not where refinement has left
+        other pairs than those that columns are made of.
+        """
+        C = np.array(self._columns(), dtype=np.float64)
+        C[self.landmarks, np.arange(len(self.landmarks))] = np.nan
+        of_each = np.nanmean(C, axis=0)
+        spread = float(np.var(of_each, ddof=1)) / len(of_each)
+        apart = float(of_each.mean()) - mean
+        if apart**2 > 9 * (variance + spread):
+            return 0.0
+        return apart * variance / (variance + spread)
 
 
 def _merged(
@@ -615,11 +635,11 @@ def _verdict(
     slope = float(moved @ spread) / variance
     residual_variance = float(np.sum((spread - slope * moved) ** 2)) / len(truth)
     error = math.sqrt(residual_variance / variance)
-    if slope < 2 * error:
+    if slope < 3 * error:
         return None, ""
     bias = float(truth.mean() - guess.mean())
     bias_error = math.sqrt(float(np.mean((truth - guess) ** 2)) / len(truth))
-    if slope > 1 - 3 * error and abs(bias) < 4 * bias_error:
+    if error < 0.1 and slope > 1 - 3 * error and abs(bias) < 4 * bias_error:
         return Guard(0.0, 1.0, low, high), ""
     slope = min(slope, 1.0)
     offset = float(truth.mean() - slope * guess.mean())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 import fewpairs as fp
 from benchmarks.measure import table
@@ -143,9 +144,14 @@ def _outcome(seed: int) -> tuple[float, float] | None:
     return explained(approx, (K + K.T) / 2)
 
 
+def _one_thread() -> None:
+    """Keep BLAS to one thread: there is a process a core."""
+    threadpool_limits(limits=1)
+
+
 def run() -> None:
     """Print the worst R² of all runs."""
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), initializer=_one_thread) as pool:
         found = list(pool.map(_outcome, range(RUNS), chunksize=20))
     scores = np.array([pair for pair in found if pair is not None])
     refused = RUNS - len(scores)

@@ -29,8 +29,8 @@ _PILOT = 0.25  # share of the budget that landmarks get before anything is decid
 _PILOT_LANDMARKS = 8  # that it should buy at least
 _RANDOM = 0.15  # share that a student gets as random pairs
 # Random pairs that the guard looks at: a share of the budget, from some 300 on (fewer
-# do not even tell a mean), up to a thousand.
-_GUARD_SHARE, _GUARD_LEAST, _GUARD_MOST = 0.03, 300, 1_000
+# do not even tell a mean), up to 600.
+_GUARD_SHARE, _GUARD_LEAST, _GUARD_MOST = 0.03, 300, 600
 _FEWEST_LANDMARKS = 4
 # Twice the landmarks lower the squared error by 2^−a: up to the first a refinement
 # gets its full share, from the second on a fifth of it.
@@ -48,6 +48,7 @@ _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
 _PREDICTED = 0.05  # error, as a share of the spread, that counts as none
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
+_TELLING = 50_000  # refined pairs that tell what the items' vectors are worth
 _RANKED = 4_000_000  # candidates that can be ranked with them in reasonable time
 _OFTEN = 700_000  # pairs that a student may score anew in every round
 _SCANNED = 6_000_000  # pairs that a student may look at as a whole
@@ -334,7 +335,7 @@ class _Run:
         found = candidates.find(model, self.oracle.read, depth)
         n, m = found.partner.shape
         vectors = None
-        if n * m <= _RANKED:
+        if count >= _TELLING and n * m <= _RANKED:
             vectors = profiles(self._columns(), self.auto.prior)[:, :_VECTORS]
         ranking = Ranking(vectors)
         item = np.repeat(np.arange(n), m)

@@ -78,7 +78,18 @@ def test_low_rank_is_recovered():
     signs = np.array([1, 1, 1, -1, -1, 1])
     matrix = (Z * signs) @ Z.T
     approx = fp.approximate(None, matrix, budget=0.2)
-    assert quality(approx, matrix).relative_error < 1e-3
+    assert quality(approx, matrix).relative_error < 1e-6
+
+
+def test_the_certificate_covers_the_true_error():
+    Z = np.random.default_rng(0).standard_normal((200, 8))
+    covered = []
+    for matrix in (Z @ Z.T, np.tanh(Z @ Z.T / 3), K):
+        for seed in range(14):
+            approx = fp.approximate(None, matrix, budget=0.2, seed=seed)
+            low, high = approx.certificate.interval
+            covered.append(low <= quality(approx, matrix).relative_error <= high)
+    assert np.mean(covered) >= 0.9
 
 
 # --- the prior -----------------------------------------------------------------------

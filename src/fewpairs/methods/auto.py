@@ -45,6 +45,7 @@ _STUDENT_ROUNDS = 8
 _TESTED = 64  # landmarks whose partners tell which prior proposes better ones
 _BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+_HELD = 0.02  # error, as a share of the spread, that needs no bounds
 _PREDICTED = 0.05  # error, as a share of the spread, that counts as none
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
@@ -628,6 +629,9 @@ def _verdict(
     if len(truth) < 10:
         return Guard(0.0, 1.0, low, high), ""
     spread = truth - truth.mean()
+    if np.mean((truth - guess) ** 2) < _HELD**2 * np.mean(spread**2):
+        # What holds everywhere holds beyond the range of what was read too.
+        return Guard(), ""
     moved = guess - guess.mean()
     variance = float(moved @ moved)
     if variance == 0 or float(spread @ spread) == 0:

@@ -97,7 +97,7 @@ def test_packed_weights_give_what_the_others_give(tmp_path, kind):
     i, j = everything(16)
     packed = scorer.pairs(i, j)
     for lane in scorer._lanes:
-        lane.forward = BertForward(similarity._models[0])
+        lane.forward = BertForward(similarity._models[0], _Linear)
     assert np.abs(scorer.pairs(i, j) - packed).max() < 1e-5
 
 
@@ -110,7 +110,7 @@ def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch
     scorer = encoder(folder).bind(texts(8))
     forward = scorer._lanes[0].forward
     assert isinstance(forward, BertForward)
-    assert isinstance(forward._last._up, _Linear)
+    assert type(forward._last._up) is _Linear
 
 
 def test_other_architectures_run_with_their_own_forward(tmp_path):
@@ -298,7 +298,7 @@ def test_int8_stays_near(folder):
     full = encoder(folder).bind(items).pairs(i, j)
     low = encoder(folder, dtype="int8").bind(items).pairs(i, j)
     assert low.dtype == np.float32
-    assert np.corrcoef(full, low)[0, 1] > 0.95
+    assert np.abs(low - full).max() < 0.1 * np.ptp(full)
 
 
 def test_an_approximation_of_texts_runs_through(folder):

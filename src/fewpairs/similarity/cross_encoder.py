@@ -16,7 +16,11 @@ from fewpairs.similarity.base import (
     Similarity,
     check_texts,
 )
-from fewpairs.similarity.bert_forward import forward_of, plain_forward
+from fewpairs.similarity.bert_forward import (
+    forward_of,
+    int8_forward,
+    plain_forward,
+)
 from fewpairs.similarity.classifier_loading import load_classifier, require
 from fewpairs.similarity.cross_options import (
     choose_activation,
@@ -74,7 +78,8 @@ class CrossEncoder(Similarity):
         there are any.
     dtype
         On a GPU ``"float16"``, ``"bfloat16"`` or ``"float32"``, on a CPU ``"float32"``
-        or ``"int8"`` (dynamic quantization); ``None`` takes the first of these.
+        or ``"int8"``; ``None`` takes the first of these. int8 is quicker and less
+        exact, see docs/benchmarks.md for both.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.
@@ -150,7 +155,9 @@ class CrossEncoder(Similarity):
         for device, model in zip(self._devices, self._models, strict=True):
             assembler = PairAssembler(self.template, table, device)
             forward = plain_forward(model)
-            if self.dtype != "int8" and table.tokens.size:
+            if self.dtype == "int8":
+                forward = int8_forward(model)
+            elif table.tokens.size:
                 cuts = torch.from_numpy(_probe(table, self._room)).to(device)
                 length = int((cuts[1] + cuts[3]).max()) + self.template.special
                 with torch.inference_mode():
@@ -294,11 +301,8 @@ def _replicas(model: Any, devices: list[Any], dtype: str) -> list[Any]:
     """Return the model once a device, in its precision."""
     import torch
 
-    if dtype == "int8":
-        quantize = torch.ao.quantization.quantize_dynamic
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return [quantize(model, {torch.nn.Linear}, dtype=torch.qint8)]
+    if dtype == "int8":  # products are made of 8 bits, all else is float32
+        return [model.float()]
     model = model.to(getattr(torch, dtype))
     others = [copy.deepcopy(model).to(device) for device in devices[1:]]
     return [model.to(devices[0]), *others]

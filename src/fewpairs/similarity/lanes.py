@@ -121,7 +121,7 @@ def free_tokens(device: Any, config: Any) -> int:
     inner = int(getattr(config, "intermediate_size", 4 * width))
     # Activations of one layer at a time, four bytes each, twice for safety.
     most = int(free // (8 * (8 * width + 3 * inner)))
-    return max(512, min(1 << 17, most))
+    return max(512, min(1 << 18, most))
 
 
 def _out_of_memory() -> type[Exception]:

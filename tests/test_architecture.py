@@ -17,7 +17,10 @@ SOURCE = Path(fp.__file__).parent
 ROOMS = [
     {"errors", "fingerprint"},
     {"kernels"}
-    | {f"kernels.{name}" for name in ("bags", "blas", "reference", "simd", "spectral")},
+    | {
+        f"kernels.{name}"
+        for name in ("bags", "blas", "reference", "selection", "simd", "spectral")
+    },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
     {"kernels.documents", "kernels.pair_network"},
     {"kernels.word_movers", "kernels.pair_network_torch"},
@@ -38,8 +41,9 @@ ROOMS = [
     | {
         f"methods.{name}"
         for name in (
-            "auto base candidates cur layered nystrom optimal ranking regularized "
-            "residual sicur skeleton sms stacur student"
+            "auto base candidates cur groundwork guarding layered lesson nystrom "
+            "optimal purse ranking refinement regularized residual sicur skeleton sms "
+            "stacur student teaching"
         ).split()
     },
     {"certificate"},

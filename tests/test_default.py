@@ -166,10 +166,16 @@ def test_candidates_are_chosen_by_rank_each_pair_once_and_unread():
     n, m = 6, 3
     partner = np.array([[(i + 1 + t) % n for t in range(m)] for i in range(n)])
     score = np.tile(np.array([3.0, 2.0, 1.0], dtype=np.float32), (n, 1))
-    found = Candidates(partner.astype(np.int32), score, score.copy(), None)
+    said = np.arange(n * m, dtype=np.float32).reshape(n, m)
+    found = Candidates(partner.astype(np.int32), score, said, None)
     known = Entries(n, symmetric=True)
     known.add_pairs(np.array([0]), np.array([1]), np.array([9.0]))
-    i, j = found.choose(7, known)
+    i, j, base, cheap = found.choose(7, known)
+    assert cheap is None
+    sides = np.divmod(base.astype(int), m)  # every clue is that of its pair
+    other = partner[sides]
+    assert np.array_equal(np.minimum(sides[0], other), i)
+    assert np.array_equal(np.maximum(sides[0], other), j)
     pairs = list(zip(i.tolist(), j.tolist(), strict=True))
     assert len(set(pairs)) == 7
     assert all(a < b for a, b in pairs)
@@ -177,7 +183,8 @@ def test_candidates_are_chosen_by_rank_each_pair_once_and_unread():
     steps = [min(b - a, n - b + a) for a, b in pairs]
     assert steps[:5] == [1] * 5  # the best of every item come first
     again = found.choose(100, known)
-    assert not set(zip(*map(np.ndarray.tolist, again), strict=True)) & set(pairs)
+    later = set(zip(again.i.tolist(), again.j.tolist(), strict=True))
+    assert not later & set(pairs)
 
 
 def test_ceilings_are_quantiles_of_an_items_values():

@@ -35,8 +35,10 @@ class Lines:
         # In float64: squares of float32 values may be out of their range.
         sums = values.sum(axis=1, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
-            wide = (line.astype(np.float64, copy=False) for line in values)
-            squares = np.array([line @ line for line in wide])
+            squares = np.empty(len(values))
+            for p, line in enumerate(values):
+                wide = line.astype(np.float64, copy=False)
+                squares[p] = np.einsum("t,t->", wide, wide)
         return cls(indices, values, position, sums, squares)
 
 

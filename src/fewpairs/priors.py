@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.kernels.selection import rows_of
 from fewpairs.similarity.base import Indices, Scorer, Similarity
 
 __all__ = ["Prior", "as_prior"]
@@ -105,7 +106,7 @@ class _UnitDots(Scorer):
         return out
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
-        return np.asarray(self._unit[rows] @ self._unit[columns].T)
+        return np.asarray(rows_of(self._unit, rows) @ rows_of(self._unit, columns).T)
 
 
 def as_prior(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import BudgetError, InputError
+from fewpairs.kernels.selection import rows_of
 from fewpairs.landmarks import Sampling, Uniform
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.base import Indices
@@ -122,11 +123,9 @@ class Factors:
 
     def _sides(self, i: Indices, j: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
         if self.other is not None:
-            return self.left[i], self.other[j]
-        left = self.left[i]  # a copy: positions are arrays
-        if not self._semidefinite:
-            left *= self._signs
-        return left, self.left[j]
+            return rows_of(self.left, i), rows_of(self.other, j)
+        left, right = rows_of(self.left, i), rows_of(self.left, j)
+        return left if self._semidefinite else left * self._signs, right
 
 
 def _parts(rows: int, width: int) -> Iterator[slice]:

@@ -1,5 +1,6 @@
 """Candidates: for every item, the partners that may be among its most similar."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,15 @@ from numpy.typing import NDArray
 
 from fewpairs.entries import Entries
 from fewpairs.kernels.blas import in_lanes
+from fewpairs.kernels.selection import largest
 from fewpairs.methods.layered import Layered
+from fewpairs.methods.lesson import Clues
 from fewpairs.similarity.base import Indices
 
 __all__ = ["Candidates", "ceilings", "find"]
 
 _BLOCK = 1 << 21  # entries looked at at once
+_SCORED = 1 << 16  # candidates scored at once
 
 
 @dataclass
@@ -35,9 +39,7 @@ class Candidates:
     base: NDArray[np.float32]
     cheap: NDArray[np.float32] | None
 
-    def choose(
-        self, count: int, known: Entries, *, by_prior: bool = False
-    ) -> tuple[Indices, Indices]:
+    def choose(self, count: int, known: Entries, *, by_prior: bool = False) -> Clues:
         """Return ``count`` unread pairs: every item's best, then its second best.
 
         By score, or by the prior alone. Pairs once chosen are not offered again. Fewer
@@ -48,39 +50,70 @@ class Candidates:
         if by_prior and self.cheap is not None:
             score = np.where(np.isfinite(self.score), self.cheap, -np.inf)
         found = np.empty(0, dtype=np.int64)
+        places = np.empty(0, dtype=np.int64)  # in the raveled arrays
         while len(found) < count:
             depth = min(m, int(2.2 * (count - len(found)) / n) + 2)
-            top = np.argpartition(-score, depth - 1, axis=1)[:, :depth]
-            scores = np.take_along_axis(score, top, axis=1)
-            order = np.argsort(-scores, axis=1, kind="stable")
+            top = largest(score, depth)
+            order = np.argsort(-np.take_along_axis(score, top, axis=1), kind="stable")
             top = np.take_along_axis(top, order, axis=1)
             # By rank first: the best of every item, then the second best of every one.
             item = np.tile(np.arange(n), depth)
-            place = top.T.ravel()
-            live = np.isfinite(score[item, place])
+            place = item * m + top.T.ravel()
+            live = np.isfinite(score.ravel()[place])
             item, place = item[live], place[live]
             if not len(item):
                 break
-            other = self.partner[item, place].astype(np.int64)
+            other = self.partner.ravel()[place].astype(np.int64)
             keys = np.minimum(item, other) * n + np.maximum(item, other)
             read = known.lookup(item, other)[0] | np.isin(keys, found)
-            _, first = np.unique(keys[~read], return_index=True)
-            fresh = keys[~read][np.sort(first)][: count - len(found)]
-            found = np.concatenate([found, fresh])
-            gone = read | np.isin(keys, fresh)
-            self.score[item[gone], place[gone]] = -np.inf
-            score[item[gone], place[gone]] = -np.inf
-        return found // n, found % n
+            unread = np.flatnonzero(~read)
+            _, first = np.unique(keys[unread], return_index=True)
+            chosen = unread[np.sort(first)][: count - len(found)]
+            found = np.concatenate([found, keys[chosen]])
+            places = np.concatenate([places, place[chosen]])
+            gone = place[read | np.isin(keys, keys[chosen])]
+            self.score.ravel()[gone] = -np.inf
+            score.ravel()[gone] = -np.inf
+        return Clues(found // n, found % n, *self._said(places))
 
-    def best(self, depth: int) -> tuple[Indices, Indices]:
-        """Return rows and places of every item's best candidates."""
+    def choose_blindly(self, count: int, known: Entries, *, blind: bool) -> Clues:
+        """Return unread pairs; blind to what the prior is worth, half by the prior."""
+        if not blind:
+            return self.choose(count, known)
+        one = self.choose(count - count // 2, known)
+        other = self.choose(count // 2, known, by_prior=True)
+        cheap = None
+        if one.cheap is not None and other.cheap is not None:
+            cheap = np.concatenate([one.cheap, other.cheap])
+        return Clues(
+            np.concatenate([one.i, other.i]),
+            np.concatenate([one.j, other.j]),
+            np.concatenate([one.base, other.base]),
+            cheap,
+        )
+
+    def score_anew(
+        self, scorer: Callable[[Clues], NDArray[Any]], depth: int | None = None
+    ) -> None:
+        """Score all candidates by what a scorer makes of them, or the best of each."""
         n, m = self.partner.shape
-        depth = min(depth, m)
-        top = np.argpartition(-self.score, depth - 1, axis=1)[:, :depth]
-        rows = np.repeat(np.arange(n), depth)
-        places = top.ravel()
-        live = np.isfinite(self.score[rows, places])
-        return rows[live], places[live]
+        if depth is None or depth >= m:
+            at = np.arange(n * m)
+        else:
+            at = (np.arange(n)[:, None] * m + largest(self.score, depth)).ravel()
+        flat = self.score.ravel()
+
+        def rescore(part: Indices) -> None:
+            part = part[np.isfinite(flat[part])]
+            partner = self.partner.ravel()[part].astype(np.int64)
+            flat[part] = scorer(Clues(part // m, partner, *self._said(part)))
+
+        pieces = range(0, len(at), _SCORED)
+        in_lanes(rescore, [at[start : start + _SCORED] for start in pieces])
+
+    def _said(self, places: Indices) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        cheap = None if self.cheap is None else self.cheap.ravel()[places]
+        return self.base.ravel()[places], cheap
 
 
 def find(model: Layered, known: Entries, most: int) -> Candidates:
@@ -103,16 +136,18 @@ def find(model: Layered, known: Entries, most: int) -> Candidates:
 
     def look(rows: Indices) -> None:
         base, cheap = model.base_block(rows, everything)
-        score = base.astype(np.float32)
+        score = base = base.astype(np.float32, copy=False)
         if model.student is not None:
             score = model.student.block(rows, everything, base, cheap)
+        # What is read is out of the question, so its clues need not be kept.
         known.hide(score, rows)
-        top = np.argpartition(score, n - most, axis=1)[:, n - most :]
+        top = largest(score, most)
         if extra and cheap is not None:
-            rest = cheap.copy()
-            known.hide(rest, rows)
-            np.put_along_axis(rest, top, -np.inf, axis=1)
-            more = np.argpartition(rest, n - extra, axis=1)[:, n - extra :]
+            said = np.take_along_axis(cheap, top, axis=1)
+            known.hide(cheap, rows)
+            np.put_along_axis(cheap, top, -np.inf, axis=1)
+            more = largest(cheap, extra)
+            np.put_along_axis(cheap, top, said, axis=1)
             top = np.hstack([top, more])
         out.partner[rows] = top
         out.score[rows] = np.take_along_axis(score, top, axis=1)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods.base import Factors
+from fewpairs.methods.lesson import Clues
 from fewpairs.methods.residual import Curve, ResidualFit
 from fewpairs.methods.student import Student
 from fewpairs.priors import Prior
@@ -129,13 +130,21 @@ class Layered(Factors):
 
     def before_guard(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the bare prediction of pairs."""
+        idle = self.curve is None and self.student is None
+        if idle:  # a prior that only proposes is not asked
+            return super().predict(i, j)
+        clues = self.clues(i, j)
+        if self.student is None:
+            return clues.base
+        return self.student.score(clues).astype(clues.base.dtype, copy=False)
+
+    def clues(self, i: Indices, j: Indices) -> Clues:
+        """Return what prior and low rank say of pairs."""
         cheap = None if self.prior is None else self.prior.pairs(i, j)
         out = super().predict(i, j)
         if self.curve is not None and cheap is not None:
             out += self.curve(cheap).astype(out.dtype, copy=False)
-        if self.student is not None:
-            out = self.student.pairs(i, j, out, cheap).astype(out.dtype, copy=False)
-        return out
+        return Clues(i, j, out, cheap)
 
     def base_block(
         self, rows: Indices, columns: Indices
@@ -155,6 +164,10 @@ class Layered(Factors):
         """Return the same without a prior that no prediction needs."""
         idle = self.curve is None and self.student is None
         return replace(self, prior=None) if idle else self
+
+    def with_ceilings(self, ceilings: NDArray[np.float32]) -> "Layered":
+        """Return the same, with no prediction of an item above its ceiling."""
+        return replace(self, ceilings=ceilings)
 
     def with_student(self, student: Student) -> "Layered":
         """Return the same, answered by a student."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.similarity.base import Indices
+from fewpairs.methods.lesson import Clues
 
 __all__ = ["Ranking"]
 
@@ -30,71 +30,79 @@ class Ranking:
     def __init__(self, vectors: NDArray[np.float32] | None) -> None:
         self._vectors = vectors
 
-    def fit(  # noqa: PLR0917
+    def fit(
         self,
-        i: Indices,
-        j: Indices,
-        base: NDArray[Any],
-        cheap: NDArray[Any] | None,
+        clues: Clues,
         values: NDArray[Any],
         weights: NDArray[Any],
         rng: np.random.Generator,
     ) -> None:
         """Fit to pairs of known value."""
-        some = rng.permutation(len(i))[:_PAIRS]
-        i, j, base = i[some], j[some], base[some]
-        values, weights = values[some].astype(np.float64), weights[some]
-        cheap = None if cheap is None else cheap[some]
-        self._base = _scale(base)
-        if cheap is not None:
-            self._cheap = _scale(cheap)
-        self._scalars = 3 if cheap is None else 7
+        some = rng.permutation(len(clues))[:_PAIRS]
+        clues, weights = clues.some(some), weights[some]
+        values = values[some].astype(np.float64)
+        self._base = _scale(clues.base)
+        if clues.cheap is not None:
+            self._cheap = _scale(clues.cheap)
         self._value = _scale(values)
         targets = ((values - self._value[0]) / self._value[1]).astype(np.float32)
         gram: NDArray[Any] = np.zeros(())
         moment: NDArray[Any] = np.zeros(())
-        for start in range(0, len(i), _CHUNK):
+        for start in range(0, len(clues), _CHUNK):
             part = slice(start, start + _CHUNK)
-            F = self._features(
-                i[part], j[part], base[part], None if cheap is None else cheap[part]
-            )
+            F = self._features(clues.some(part))
             weighted = F * weights[part, None].astype(np.float32)
             gram = gram + (weighted.T @ F).astype(np.float64)
             moment = moment + (weighted.T @ targets[part]).astype(np.float64)
         ridge = _RIDGE * np.diagonal(gram).copy()
-        ridge[len(ridge) - self._scalars] = 0.0  # the constant
+        ridge[0] = 0.0  # the constant
         tiny = 1e-12 * float(np.trace(gram))
         solved = np.linalg.solve(gram + np.diag(ridge + tiny), moment)
         self._coefficients = solved.astype(np.float32)
 
-    def score(
-        self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None
-    ) -> NDArray[np.float32]:
+    def score(self, clues: Clues) -> NDArray[np.float32]:
         """Return predictions on the scale of the values."""
-        out = np.empty(len(i), dtype=np.float32)
-        for start in range(0, len(i), _CHUNK):
+        out = np.empty(len(clues), dtype=np.float32)
+        for start in range(0, len(clues), _CHUNK):
             part = slice(start, start + _CHUNK)
-            F = self._features(
-                i[part], j[part], base[part], None if cheap is None else cheap[part]
-            )
-            out[part] = F @ self._coefficients
+            out[part] = self._polynomial(clues.some(part))
         return out * np.float32(self._value[1]) + np.float32(self._value[0])
 
-    def _features(
-        self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None
-    ) -> NDArray[np.float32]:
-        b = ((base - self._base[0]) / self._base[1]).astype(np.float32)
+    def _polynomial(self, clues: Clues) -> NDArray[np.float32]:
+        """Return features · coefficients, without the features of items where none."""
+        if self._vectors is not None:
+            return np.asarray(self._features(clues) @ self._coefficients)
+        w = self._coefficients
+        b, c = self._standardized(clues)
+        out = w[2] * b + w[1]
+        if c is not None:
+            out += w[6] * c
+        out *= b
+        if c is not None:
+            out += ((w[5] * c + w[4]) * c + w[3]) * c
+        out += w[0]
+        return np.asarray(out)
+
+    def _standardized(
+        self, clues: Clues
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+        b = ((clues.base - self._base[0]) / self._base[1]).astype(np.float32)
+        if clues.cheap is None:
+            return b, None
+        return b, ((clues.cheap - self._cheap[0]) / self._cheap[1]).astype(np.float32)
+
+    def _features(self, clues: Clues) -> NDArray[np.float32]:
+        b, c = self._standardized(clues)
         columns = [np.ones_like(b), b, b * b]
-        if cheap is not None:
-            c = ((cheap - self._cheap[0]) / self._cheap[1]).astype(np.float32)
+        if c is not None:
             columns += [c, c * c, c * c * c, b * c]
-        scalars = np.stack(columns, axis=1)
-        if self._vectors is None:
-            return scalars
-        d = self._vectors.shape[1]
-        out = np.empty((len(i), scalars.shape[1] + d), dtype=np.float32)
-        out[:, d:] = scalars
-        np.multiply(self._vectors[i], self._vectors[j], out=out[:, :d])
+        k = len(columns)
+        d = 0 if self._vectors is None else self._vectors.shape[1]
+        out = np.empty((len(b), k + d), dtype=np.float32)
+        for t, column in enumerate(columns):
+            out[:, t] = column
+        if self._vectors is not None:
+            np.multiply(self._vectors[clues.i], self._vectors[clues.j], out=out[:, k:])
         return out
 
 

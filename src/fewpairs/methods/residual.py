@@ -6,6 +6,7 @@ the core U is damped, is settled by predicting landmarks from the other landmark
 columns are paid for, so this costs no evaluation.
 """
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.blas import in_lanes
 from fewpairs.kernels.spectral import apply_core, symmetric_eigen
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
@@ -32,6 +34,7 @@ FEWEST = 3  # landmarks that cross-validation needs
 _FOLDS = 5
 _ROWS = 1_000
 _COMPARED = 128  # landmarks on which shapes are compared
+_SIDE_BY_SIDE = 48  # landmarks from which folds are worth threads of their own
 _DEGREE = 3
 _CALIBRATED_ON = 200_000  # entries
 # A richer shape has to lower the cross-validated error by this share of it.
@@ -188,15 +191,18 @@ def learning_rate(
 ) -> float:
     """Return a, where twice the landmarks lower the mean squared error by 2^−a.
 
-    From predicting left-out landmarks by all others, and by those of one half.
+    From predicting left-out landmarks by some 100 others, and by half of them.
     """
-    half = len(S) // 2
+    most = min(len(S), _COMPARED)
+    half = most // 2
     if half < FEWEST:
         return 0.0
     shapes = _shapes(prior, CENTERINGS)
-    few = min(_choose(C[:, :half], S[:half], prior, shapes, rng)[2].values())
-    all_of_them = min(_choose(C, S, prior, shapes, rng)[2].values())
-    return 2 * float(np.log2(max(few, 1e-30) / max(all_of_them, 1e-30)))
+    few, many = (
+        min(_choose(C[:, :s], S[:s], prior, shapes, rng)[2].values())
+        for s in (half, most)
+    )
+    return 2 * float(np.log2(max(few, 1e-30) / max(many, 1e-30)))
 
 
 def damped_inverse(values: NDArray[Any], mu: float) -> Array:
@@ -365,12 +371,21 @@ def _left_out(
 ) -> dict[Shape, Array]:
     """Return the squared errors of left-out landmarks for every μ of the grid."""
     s = len(sample.core)
-    total = {shape: np.zeros(len(_GRID)) for shape in shapes}
-    for fold in np.array_split(rng.permutation(s), min(_FOLDS, s)):
+    folds = np.array_split(rng.permutation(s), min(_FOLDS, s))
+    errors = np.zeros((len(shapes), len(folds), len(_GRID)))
+
+    def leave_out(task: tuple[int, int]) -> None:
+        shape, fold = shapes[task[0]], folds[task[1]]
         kept = np.setdiff1d(np.arange(s), fold)
-        for shape in shapes:
-            total[shape] += _fold_errors(sample, shape, kept, fold)
-    return total
+        errors[task] = _fold_errors(sample, shape, kept, fold)
+
+    tasks = list(itertools.product(range(len(shapes)), range(len(folds))))
+    if s < _SIDE_BY_SIDE:
+        for task in tasks:
+            leave_out(task)
+    else:
+        in_lanes(leave_out, tasks)
+    return dict(zip(shapes, errors.sum(axis=1), strict=True))
 
 
 class _Sample(NamedTuple):

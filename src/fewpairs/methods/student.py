@@ -7,7 +7,7 @@ itself, and what the prior and the low rank say of the pair.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,45 +15,17 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels import pair_network
 from fewpairs.kernels.pair_network import PairNetwork
+from fewpairs.methods.lesson import Clues, Lesson
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
 
-__all__ = ["Lesson", "Student", "alikeness", "profiles"]
+__all__ = ["Student", "profiles"]
 
 _DIRECTIONS = 96  # of the embeddings
 _PROFILES = 32  # of the landmarks' columns
 _HIDDEN = (512, 128)
 _FEW_PAIRS = 100_000  # up to here batches are small
 _ENOUGH_PAIRS = 20_000  # from here on training takes all its steps
-
-
-@dataclass
-class Lesson:
-    """Pairs that were paid for, with what prior and low rank say of them."""
-
-    i: list[Indices] = field(default_factory=list)
-    j: list[Indices] = field(default_factory=list)
-    base: list[NDArray[Any]] = field(default_factory=list)
-    cheap: list[NDArray[Any] | None] = field(default_factory=list)
-    values: list[NDArray[Any]] = field(default_factory=list)
-
-    def add(
-        self,
-        i: Indices,
-        j: Indices,
-        base: NDArray[Any],
-        cheap: NDArray[Any] | None,
-        values: NDArray[Any],
-    ) -> None:
-        """Add pairs."""
-        self.i.append(i)
-        self.j.append(j)
-        self.base.append(base)
-        self.cheap.append(cheap)
-        self.values.append(values)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.i))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,16 +82,13 @@ class Student:
         """
         started = time.monotonic()
         steps = max(1, round(steps * min(1.0, len(lesson) / _ENOUGH_PAIRS)))
-        cheap = None
-        if self.cheap_scale:
-            cheap = np.concatenate([c for c in lesson.cheap if c is not None])
-        inputs = np.stack(self._scalars(np.concatenate(lesson.base), cheap), axis=1)
-        values = np.concatenate(lesson.values)
-        targets = ((values - self.center) / self.scale).astype(np.float32)
+        clues = lesson.clues
+        inputs = np.stack(self._scalars(clues.base, clues.cheap), axis=1)
+        targets = ((lesson.values - self.center) / self.scale).astype(np.float32)
         _trainer()(
             self.network,
-            np.concatenate(lesson.i),
-            np.concatenate(lesson.j),
+            clues.i,
+            clues.j,
             inputs,
             targets,
             steps=steps,
@@ -137,6 +106,10 @@ class Student:
         inputs = np.stack(self._scalars(base, cheap), axis=1)
         out = pair_network.predict(self.network, i, j, inputs)
         return self._scaled(out)
+
+    def score(self, clues: Clues) -> NDArray[np.float32]:
+        """Return its predictions of pairs with these clues."""
+        return self.pairs(*clues)
 
     def block(
         self,
@@ -163,23 +136,6 @@ class Student:
         out *= np.float32(self.scale)
         out += np.float32(self.center)
         return out
-
-
-def alikeness(C: NDArray[Any], S: Indices) -> Prior:
-    """Return how alike two items are to the landmarks: a prior where none is given.
-
-    The cosine of their rows of C, without row and column means. Near-duplicates have
-    nearly the same row, whatever the similarity makes of other pairs.
-    """
-    own = np.arange(len(S))
-    scale = float(np.abs(C).max()) or 1.0
-    rows = (C / scale).astype(np.float32)
-    rows[S, own] = 0.0  # the diagonal is no pair
-    rows -= rows.mean(axis=0)
-    rows -= rows.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    norms[norms == 0] = 1
-    return Prior.of_embeddings(rows / norms)
 
 
 def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:

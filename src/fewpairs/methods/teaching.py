@@ -1,0 +1,100 @@
+"""Teaching: a student learns from all pairs paid for, and says what to read next."""
+
+import numpy as np
+
+from fewpairs.methods import candidates
+from fewpairs.methods.groundwork import Groundwork
+from fewpairs.methods.layered import Layered
+from fewpairs.methods.lesson import Lesson
+from fewpairs.methods.refinement import Last, put_under
+from fewpairs.methods.student import Student, profiles
+from fewpairs.oracle import Oracle
+
+__all__ = ["teach"]
+
+_RANDOM = 0.15  # share of the budget that buys random pairs
+_ROUNDS = 8
+_BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
+_FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+_OFTEN = 700_000  # pairs that a student may score anew in every round
+_SCANNED = 6_000_000  # pairs that a student may look at as a whole
+
+
+def teach(
+    work: Groundwork, model: Layered, seconds: float, rng: np.random.Generator
+) -> tuple[Layered, list[str]]:
+    """Train a student on everything paid for, and refine by it, in turns.
+
+    Returns the model with its student, and what was done, in words.
+    """
+    purse, n = work.purse, work.purse.n
+    i, j, values = purse.random_pairs(int(min(_RANDOM * purse.budget, purse.left)))
+    lesson = work.column_lesson(model)
+    lesson.add(model.clues(i, j), values)
+    features = profiles(purse.columns, work.prior)
+    student = Student.start(features, lesson.values, lesson.clues.cheap, rng)
+    taught = model.with_student(student)
+    school = _School(student, purse.oracle, seconds, rng)
+    school.train(lesson, _FIRST_STEPS, "")
+
+    count = purse.left // purse.calls
+    pairs = n * (n - 1) // 2
+    # Without a prior, too many of the most similar are no candidates of the low rank:
+    # the student looks at all pairs itself, where they are not too many.
+    scans = work.prior is None and pairs <= _SCANNED
+    depth = max(64, min(4 * (2 * count // n) + 20, 512))
+    found: candidates.Candidates | None = None
+    last, read = None, 0
+    for turn in range(_ROUNDS):
+        anew = turn in (0, _ROUNDS // 2)
+        looks = scans and (anew or pairs <= _OFTEN)
+        if found is None or looks:
+            known = purse.oracle.read
+            found = candidates.find(taught if scans else model, known, depth)
+        wanted = (count - read) // (_ROUNDS - turn)
+        if not looks:
+            often = anew or found.partner.size <= _OFTEN
+            found.score_anew(
+                student.score, None if often else 4 * (2 * wanted // n) + 16
+            )
+        blind = model.curve is None and turn < _BLIND_ROUNDS
+        clues = found.choose_blindly(wanted, blind=blind, known=purse.oracle.read)
+        if not len(clues):
+            break
+        values = purse.read(clues.i, clues.j)
+        read += len(clues)
+        last = Last(clues.i, clues.j, values)
+        lesson.add(clues, values)
+        steps = _LAST_STEPS if turn == _ROUNDS - 1 else _ROUND_STEPS
+        school.train(lesson, steps, f" (round {turn + 1} of {_ROUNDS})")
+    words = (
+        f"a student trained on {len(lesson):,} pairs in {school.spent:.0f} s; "
+        f"{2 * read / n:.0f} exact neighbours an item; left, right and "
+        "embedding are of the low rank, not of the student"
+    )
+    return put_under(taught, last), [words]
+
+
+class _School:
+    """Trains a student within so many seconds, all rounds together."""
+
+    def __init__(
+        self,
+        student: Student,
+        oracle: Oracle,
+        seconds: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self._student, self._oracle, self._rng = student, oracle, rng
+        self._seconds = seconds
+        self.spent = 0.0
+
+    def train(self, lesson: Lesson, steps: int, label: str) -> None:
+        left = self._seconds - self.spent
+        if left <= 0:
+            return
+        self._oracle.note(f"training the student{label}")
+        self.spent += self._student.learn(
+            lesson, steps=steps, seconds=left, rng=self._rng
+        )
+        self._oracle.note("evaluating")

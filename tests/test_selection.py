@@ -1,0 +1,55 @@
+"""Selecting the largest entries gives what partitioning gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fewpairs.kernels.selection import largest, rows_of
+
+
+def make(kind, rows, n, rng):
+    X = rng.standard_normal((rows, n)).astype(np.float32)
+    if kind == "ties":
+        return np.round(X)
+    if kind == "constant":
+        return np.zeros_like(X)
+    if kind == "sorted":
+        return np.sort(X, axis=1)
+    if kind == "bunched":  # the largest lie where no sample falls
+        X[:, 1:9] += 100
+    if kind == "hidden":
+        X[:, rng.random(n) < 0.97] = -np.inf
+    return X
+
+
+@pytest.mark.parametrize(
+    "kind", ["plain", "ties", "constant", "sorted", "bunched", "hidden"]
+)
+@pytest.mark.parametrize(
+    ("n", "count"), [(50, 7), (3_000, 1), (3_000, 40), (3_000, 900)]
+)
+def test_the_values_are_the_largest(kind, n, count):
+    X = make(kind, 20, n, np.random.default_rng(n + count))
+    where = largest(X, count)
+    assert where.shape == (20, count)
+    assert all(len(set(row)) == count for row in where), "a place came twice"
+    got = np.sort(np.take_along_axis(X, where, axis=1), axis=1)
+    assert np.array_equal(got, np.sort(X, axis=1)[:, n - count :])
+
+
+def test_no_more_than_there_are():
+    assert sorted(largest(np.ones((1, 5)), 9)[0]) == [0, 1, 2, 3, 4]
+
+
+@given(st.lists(st.integers(0, 7), max_size=12))
+def test_rows_are_those_asked_for(indices):
+    X = np.arange(16.0).reshape(8, 2)
+    at = np.array(indices, dtype=np.int64)
+    assert np.array_equal(rows_of(X, at), X[at])
+
+
+def test_all_rows_in_order_are_not_copied():
+    X = np.arange(16.0).reshape(8, 2)
+    assert rows_of(X, np.arange(8)) is X
+    assert rows_of(X, np.array([0, 2, 1, 3, 4, 5, 6, 7])) is not X

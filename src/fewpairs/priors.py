@@ -154,16 +154,23 @@ def _unit_rows(prior: Any, n: int, call: str) -> NDArray[np.float32]:
             "item, in the order of the items."
         )
         raise InputError(msg)
-    X = X.astype(np.float64)
-    bad = np.flatnonzero(~np.isfinite(X).all(axis=1))
-    if bad.size:
+    out = np.empty(X.shape, dtype=np.float32)
+    bad = []
+    step = max(1, _GATHER // X.shape[1])
+    for start in range(0, n, step):
+        part = X[start : start + step].astype(np.float64)
+        finite = np.isfinite(part).all(axis=1)
+        bad += (start + np.flatnonzero(~finite)).tolist()
+        part[~finite] = 0
+        # Scaled by their largest entry first: squares must stay in range.
+        largest = np.abs(part).max(axis=1, keepdims=True)
+        part /= np.where(largest > 0, largest, 1)
+        norms = np.linalg.norm(part, axis=1, keepdims=True)
+        out[start : start + step] = part / np.where(norms > 0, norms, 1)
+    if bad:
         msg = (
-            f"{call}: row {bad[0]} of prior is not finite ({bad.size:,} such rows). "
+            f"{call}: row {bad[0]} of prior is not finite ({len(bad):,} such rows). "
             "Mend those embeddings, or set them to 0."
         )
         raise InputError(msg)
-    # Scaled by their largest entry first: squares must stay in range.
-    largest = np.abs(X).max(axis=1, keepdims=True)
-    X = X / np.where(largest > 0, largest, 1)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.asarray(X / np.where(norms > 0, norms, 1), dtype=np.float32)
+    return out

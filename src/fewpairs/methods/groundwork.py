@@ -33,7 +33,7 @@ class Groundwork:
         self._fitted: tuple[int, residual.ResidualFit] | None = None
 
     def low_rank(self, *, proposing: bool = True) -> Layered:
-        """Fit to all columns that were bought; candidates may be wanted of it or not."""
+        """Fit to all columns that were bought; ``proposing``: to find candidates by."""
         purse, before = self.purse, self._fitted
         S = purse.landmarks
         # A few more landmarks change neither the parts nor the damping.

@@ -21,6 +21,7 @@ _NEIGHBORS = 10  # whose finding refinement is after
 # of either item; the rest of the budget then buys landmarks.
 _YIELD = 0.01
 _MOST = 256  # pairs an item
+_DEEPEST = 512  # candidates an item, those of the prior aside
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
 _TELLING = 50_000  # refined pairs that tell what the items' vectors are worth
 _RANKED = 4_000_000  # candidates that can be ranked with them in reasonable time
@@ -49,7 +50,7 @@ def refine(
     if count < n // 4:
         purse.buy_landmarks(purse.left)
         return work.low_rank(proposing=False), []
-    depth = max(32, 3 * (2 * count // n) + 20)
+    depth = max(32, min(3 * (2 * count // n) + 20, _DEEPEST))
     found = candidates.find(model, purse.oracle.read, depth)
     vectors = None
     if count >= _TELLING and found.partner.size <= _RANKED:

@@ -16,6 +16,7 @@ _RANDOM = 0.15  # share of the budget that buys random pairs
 _ROUNDS = 8
 _BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+_SLACK = 1.25  # times its share of the time left that a round may take
 _OFTEN = 700_000  # pairs that a student may score anew in every round
 _SCANNED = 6_000_000  # pairs that a student may look at as a whole
 
@@ -76,7 +77,11 @@ def teach(
 
 
 class _School:
-    """Trains a student within so many seconds, all rounds together."""
+    """Trains a student within so many seconds, all rounds together.
+
+    Where time is short every round gets less of it: it must not run out before the
+    last one, in which most is learned.
+    """
 
     def __init__(
         self,
@@ -87,6 +92,7 @@ class _School:
     ) -> None:
         self._student, self._oracle, self._rng = student, oracle, rng
         self._seconds = seconds
+        self._ahead = _FIRST_STEPS + (_ROUNDS - 1) * _ROUND_STEPS + _LAST_STEPS
         self.spent = 0.0
 
     def train(self, lesson: Lesson, steps: int, label: str) -> None:
@@ -94,7 +100,9 @@ class _School:
         if left <= 0:
             return
         self._oracle.note(f"training the student{label}")
+        share = min(1.0, _SLACK * steps / self._ahead)
+        self._ahead -= steps
         self.spent += self._student.learn(
-            lesson, steps=steps, seconds=left, rng=self._rng
+            lesson, steps=steps, seconds=share * left, rng=self._rng
         )
         self._oracle.note("evaluating")

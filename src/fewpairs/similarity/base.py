@@ -129,8 +129,9 @@ class Similarity(ABC):
     ...
     ...     def pairs(self, i, j):
     ...         return (self.lengths[i] == self.lengths[j]).astype(float)
-    >>> fp.approximate(["a", "b", "cc"] * 20, SameLength(), budget=0.5).pairs(0, 1)
-    array(1.)
+    >>> approx = fp.approximate(["a", "b", "cc"] * 20, SameLength(), budget=0.5, seed=1)
+    >>> approx.pairs(0, [1, 2]).round(6).tolist()
+    [1.0, 0.0]
     """
 
     symmetric: bool | None = True

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,12 @@ from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
 from fewpairs.methods.base import Factors
+from fewpairs.reader import Reader
 from fewpairs.receipt import Bill, receipt
 from fewpairs.similarity.base import Indices
+
+if TYPE_CHECKING:
+    from fewpairs.new_items import Projection
 
 __all__ = ["Approximation"]
 
@@ -23,6 +27,10 @@ _DENSE_LIMIT = 1 << 30  # bytes
 
 class Growable(Protocol):
     """What an approximation was made of."""
+
+    @property
+    def reader(self) -> Reader:
+        """Exact values of its pairs, and of new items."""
 
     def grow(self, approx: "Approximation", budget: Any) -> "Approximation":
         """Go on from what was read."""
@@ -59,7 +67,7 @@ class Approximation:
     known: Entries
     evidence: Certificate | HeldOut
     bill: Bill = field(default_factory=Bill)
-    source: "Growable | None" = None
+    source: "Growable | None" = field(default=None)
 
     # --- what it is --------------------------------------------------------------
 
@@ -234,6 +242,65 @@ class Approximation:
             U, s, _ = np.linalg.svd(R @ other.T)
             core = U[:, :dim] * np.sqrt(s[:dim])
         return np.asarray((Q @ core).astype(features.dtype))
+
+    def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
+        """Place new items among the fitted ones; see :class:`.new_items.Projection`.
+
+        Evaluations: one a landmark for each new item; two where orders are averaged.
+
+        Parameters
+        ----------
+        new_items
+            A sequence of items like the fitted ones. Where vectors came with the
+            similarity, their vectors; where it is a matrix, their (m, n) similarities
+            to the fitted items.
+        prior
+            (m, d) embeddings of the new items, where the fit used embeddings.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> new = approx.project(X[200:])
+        >>> new.evaluations == 10 * len(approx.landmarks), new.features.shape[0]
+        (True, 10)
+        """
+        from fewpairs.new_items import project
+
+        return project(self, new_items, prior=prior)
+
+    def transform(self, new_items: Any, *, prior: Any = None) -> NDArray[Any]:
+        """Return features of new items: rows like those of ``embedding()``.
+
+        They are what the items would have got in the fit, with the same landmarks.
+        Warns (:class:`fewpairs.errors.StaleWarning`) where the landmarks explain the
+        new items worse than the fitted ones. Evaluations and parameters: as
+        ``project``, whose features these are.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> Z = approx.transform(X[:3])
+        >>> bool(np.allclose(Z, approx.embedding()[:3]))
+        True
+        """
+        from fewpairs.new_items import project
+
+        return project(self, new_items, prior=prior, call="transform").features
+
+    def reader(self, call: str) -> Reader:
+        """Return what reads exact values, or say what to pass to have one."""
+        if self.source is None:
+            msg = (
+                f"Approximation.{call}: needs evaluations, and this one has no "
+                "similarity: it was loaded, or is a yardstick. Pass items= and "
+                "similarity= to fewpairs.load."
+            )
+            raise InputError(msg)
+        return self.source.reader
 
     # --- what it says and keeps -------------------------------------------------------
 

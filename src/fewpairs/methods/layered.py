@@ -90,6 +90,7 @@ class Layered(Factors):
             prior=prior,
             curve=fit.curve,
             feature_signs=signs,
+            left_map=fit.row_map,
         )
 
     @property

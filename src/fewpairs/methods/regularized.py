@@ -78,7 +78,9 @@ class Regularized(LandmarkMethod):
         )
         words = f"regularized Nyström with {len(S):,} landmarks; {in_words(fit)}"
         if fit.curve is None:
-            return Factors(fit.left, S, words, signature=fit.signs)
+            return Factors(
+                fit.left, S, words, signature=fit.signs, left_map=fit.row_map
+            )
         return Layered.of(fit, S, words, self.prior)
 
 

@@ -19,7 +19,7 @@ ROOMS = [
     {"kernels"}
     | {
         f"kernels.{name}"
-        for name in ("bags", "blas", "reference", "selection", "simd", "spectral")
+        for name in ("bags", "blas", "largest", "reference", "selection", "simd", "spectral")
     },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
     {"kernels.documents", "kernels.pair_network"},
@@ -50,7 +50,8 @@ ROOMS = [
     {"certificate"},
     {"receipt"},
     {"approximation"},
-    {"new_items", "approximating"},
+    {"indexes"},
+    {"new_items", "neighbors", "approximating"},
     {"persistence"},
     {"planning", "evaluation", "testing", "datasets"},
     {"demo"},

@@ -25,7 +25,7 @@ from fewpairs.ledger import Identity, Ledger
 from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
 from fewpairs.oracle import Oracle, Reading, pairs_to_check
 from fewpairs.priors import Prior, as_prior
-from fewpairs.progress import Progress, RichProgress, Silence
+from fewpairs.progress import Progress, as_progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
@@ -119,7 +119,7 @@ def approximate(
     chosen = as_method(method)
     budget = check_budget(budget, call)
     _check_options(call, store=store, executor=executor, target=target_error)
-    shown = _progress(progress, call)
+    shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
     bound = as_prior(prior, items, scorer.n, call, kept=scorer.kept)
@@ -498,18 +498,6 @@ def _check_options(call: str, *, store: Any, executor: Any, target: Any) -> None
     if executor is not None:
         msg = f"{call}: executor= is reserved and has no meaning yet; pass None."
         raise InputError(msg)
-
-
-def _progress(progress: bool | Progress, call: str) -> Progress:
-    if isinstance(progress, bool):
-        return RichProgress() if progress else Silence()
-    if not all(hasattr(progress, name) for name in ("start", "advance", "finish")):
-        msg = (
-            f"{call}: progress is {progress!r:.60}; pass True, False or an object with "
-            "start, advance and finish."
-        )
-        raise InputError(msg)
-    return progress
 
 
 def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:

@@ -13,11 +13,13 @@ from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
 from fewpairs.methods.base import Factors
+from fewpairs.progress import Progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill, receipt
 from fewpairs.similarity.base import Indices
 
 if TYPE_CHECKING:
+    from fewpairs.neighbors import Neighbors
     from fewpairs.new_items import Projection
 
 __all__ = ["Approximation"]
@@ -242,6 +244,63 @@ class Approximation:
             U, s, _ = np.linalg.svd(R @ other.T)
             core = U[:, :dim] * np.sqrt(s[:dim])
         return np.asarray((Q @ core).astype(features.dtype))
+
+    def neighbors(
+        self,
+        k: int = 10,
+        *,
+        index: str | None = None,
+        candidates: int | None = None,
+        evaluations: int = 0,
+        progress: bool | Progress = False,
+        seed: int = 0,
+    ) -> "Neighbors":
+        """Return every item's k most similar others: ``(indices, similarities)``.
+
+        Two (n, k) arrays, the most similar first; of equal ones, those at lower
+        positions. The similarities are those of ``pairs``, entry by entry. Blockwise
+        products of all rows with all columns; memory O(n·k). A student ranks what
+        prior and low rank propose, and what is known, not all n² pairs.
+
+        Parameters
+        ----------
+        index
+            ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead of the
+            products, for large n. Needs ``pip install 'fewpairs[index]'``.
+        candidates
+            How many are proposed for each item, to a student or by an index.
+        evaluations
+            For an estimate of the recall: so many calls of the similarity, at most,
+            read random rows as a whole. 0 makes none.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+        seed
+            Draws the rows.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((300, 4))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> indices, similarities = approx.neighbors(5)
+        >>> indices.shape, bool((similarities == approx.pairs(
+        ...     np.arange(300)[:, None], indices)).all())
+        ((300, 5), True)
+        >>> found = approx.neighbors(5, evaluations=5_000)
+        >>> found.recall > 0.9, found.evaluations <= 5_000
+        (True, True)
+        """
+        from fewpairs.neighbors import neighbors
+
+        return neighbors(
+            self,
+            k,
+            index=index,
+            candidates=candidates,
+            evaluations=evaluations,
+            progress=progress,
+            seed=seed,
+        )
 
     def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
         """Place new items among the fitted ones; see :class:`.new_items.Projection`.

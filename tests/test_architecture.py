@@ -52,6 +52,7 @@ ROOMS = [
     {"approximation"},
     {"indexes"},
     {"new_items", "neighbors", "approximating"},
+    {"search"},
     {"persistence"},
     {"planning", "evaluation", "testing", "datasets"},
     {"demo"},
@@ -60,7 +61,7 @@ ROOMS = [
 
 
 # Methods of Approximation whose work lives above it, imported when they are called.
-LATE = {"save", "project", "transform", "neighbors", "search"}
+LATE = {"save", "project", "transform", "neighbors", "search", "_guide"}
 
 
 def modules():

@@ -21,6 +21,7 @@ from fewpairs.similarity.base import Indices
 if TYPE_CHECKING:
     from fewpairs.neighbors import Neighbors
     from fewpairs.new_items import Projection
+    from fewpairs.search import Found, Guide
 
 __all__ = ["Approximation"]
 
@@ -301,6 +302,85 @@ class Approximation:
             progress=progress,
             seed=seed,
         )
+
+    def search(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        evaluations: int = 100,
+        rounds: int = 6,
+        prior: Any = None,
+        new: bool | None = None,
+        progress: bool | Progress = False,
+    ) -> "Found":
+        """Find the k most similar fitted items of a query, by exact similarities.
+
+        The query is evaluated at the items that look best, in rounds: what the prior
+        and the items' mean similarities say, corrected by a ridge regression of the
+        query's exact scores on the items' embeddings and rows of the factors, fitted
+        anew in every round. Everything returned was evaluated. What is known already,
+        of a fitted item, is free.
+
+        Parameters
+        ----------
+        query
+            The position of a fitted item, or an array of positions; or a new item, or a
+            list of them. Where vectors came with the similarity, new vectors; where it
+            is a matrix, rows of similarities to the fitted items.
+        evaluations
+            Calls of the similarity a query, at most.
+        rounds
+            In how many parts they are made.
+        prior
+            (m, d) embeddings of new items, where the fit used embeddings.
+        new
+            Whether the query is new items, where that cannot be told: the fitted items
+            are numbers.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+
+        Returns
+        -------
+        Found
+            ``(indices, similarities)``, with ``.evaluations``: what it cost.
+
+        References
+        ----------
+        Yadav, Monath, Angell, Zaheer & McCallum (2022), "Efficient nearest neighbor
+        search for cross-encoder models using matrix factorization", EMNLP. Yadav,
+        Monath, Zaheer & McCallum (2023), "Adaptive retrieval and scalable indexing for
+        k-NN search with cross-encoders".
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((310, 4))
+        >>> approx = fp.approximate(X[:300], fp.Cosine(), budget=0.1)
+        >>> found = approx.search(X[300:], k=3, evaluations=40)
+        >>> found.indices.shape, found.evaluations <= 10 * 40
+        ((10, 3), True)
+        >>> best, similarity = approx.search(7, k=1, evaluations=40)
+        """
+        from fewpairs.search import search
+
+        return search(
+            self,
+            query,
+            k,
+            evaluations=evaluations,
+            rounds=rounds,
+            prior=prior,
+            new=new,
+            progress=progress,
+        )
+
+    @cached_property
+    def _guide(self) -> "Guide":
+        """What guides searches, learned once."""
+        from fewpairs.search import Guide
+
+        return Guide.of(self)
 
     def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
         """Place new items among the fitted ones; see :class:`.new_items.Projection`.

@@ -19,7 +19,15 @@ ROOMS = [
     {"kernels"}
     | {
         f"kernels.{name}"
-        for name in ("bags", "blas", "largest", "reference", "selection", "simd", "spectral")
+        for name in (
+            "bags",
+            "blas",
+            "largest",
+            "reference",
+            "selection",
+            "simd",
+            "spectral",
+        )
     },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
     {"kernels.documents", "kernels.pair_network"},

@@ -13,7 +13,8 @@ from fewpairs.similarity.base import Indices
 __all__ = ["INDEXES", "nearest"]
 
 INDEXES = ("faiss", "hnsw")
-_PROBED = 1 / 40  # share of the lists that faiss looks into
+_LISTS = 6  # times √n lists of items
+_PROBED = 6  # lists that a search looks into
 _LINKS, _BREADTH = 16, 100  # of the graph that hnswlib builds
 _LEAST_LISTED = 1_000  # items from which lists are worth anything
 
@@ -49,12 +50,13 @@ def _faiss(
     if n < _LEAST_LISTED:
         index = quantizer
     else:
-        lists = int(4 * np.sqrt(n))
+        lists = int(_LISTS * np.sqrt(n))
         index = faiss.IndexIVFFlat(quantizer, d, lists, faiss.METRIC_INNER_PRODUCT)
-        index.cp.niter = 8
-        index.cp.max_points_per_centroid = 64
+        index.cp.niter = 2
+        # Few items a list are enough to place it, and none too few to be told of.
+        index.cp.min_points_per_centroid, index.cp.max_points_per_centroid = 1, 8
         index.train(held)
-        index.nprobe = max(8, int(_PROBED * lists))
+        index.nprobe = min(_PROBED, lists)
     index.add(held)
     return np.asarray(index.search(asked, count)[1])
 

@@ -307,6 +307,10 @@ def _write_layers(
             put("prior-means", prior.alike.means)
             if prior.alike.directions is not None:
                 put("prior-directions", prior.alike.directions)
+    proposer = factors.proposer
+    apart = proposer is not None and proposer is not prior
+    if apart and proposer is not None and proposer.embeddings is not None:
+        put("proposer", proposer.embeddings)
     if factors.ceilings is not None:
         put("ceilings", factors.ceilings)
     if factors.feature_signs is not None:
@@ -319,6 +323,10 @@ def _write_layers(
         "prior": None if prior is None else prior.name,
         "embeddings": prior is not None and prior.embeddings is not None,
         "alike": _write_alike(prior),
+        "proposer": {
+            "is prior": proposer is not None and not apart,
+            "embeddings": bool(apart and proposer and proposer.embeddings is not None),
+        },
         "curve": None
         if curve is None
         else [curve.center, curve.scale, *map(float, curve.coefficients)],
@@ -342,6 +350,7 @@ def _read_layers(
     layers: dict[str, Any], get: Callable[[str], NDArray[Any]], prior: Prior | None
 ) -> dict[str, Any]:
     """Return what makes a layered model of its low rank."""
+    given = prior
     if layers["embeddings"]:
         prior = Prior.of_embeddings(get("prior"), _read_alike(layers, get))
     elif layers["prior"] is not None and prior is None:
@@ -351,7 +360,14 @@ def _read_layers(
         )
         raise InputError(msg)
     curve, student = layers["curve"], layers["student"]
+    facts = layers.get("proposer", {})
+    proposer = given  # a recipe cannot be saved
+    if facts.get("embeddings"):
+        proposer = Prior.of_embeddings(get("proposer"))
+    elif facts.get("is prior"):
+        proposer = prior
     return {
+        "proposer": proposer,
         "prior": prior if layers["prior"] is not None else None,
         "curve": curve and Curve(curve[0], curve[1], np.array(curve[2:])),
         "guard": Guard(*(_number(part) for part in layers["guard"])),

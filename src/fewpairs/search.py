@@ -1,14 +1,14 @@
 """Search: the most similar items of a query, for a stated number of evaluations."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from fewpairs.approximation import Approximation
-from fewpairs.entries import Entries
 from fewpairs.errors import InputError
 from fewpairs.methods.layered import Layered
 from fewpairs.neighbors import check_k
@@ -24,6 +24,8 @@ _ENTRIES = 1 << 23  # guessed at once: queries side by side times items
 _TAUGHT = 64  # known lines that the first guess is fitted to
 _TAUGHT_ENTRIES = 400_000
 _DEGREE = 3
+_QUANTILES = 4_096  # of the known values, for normal scores
+_TRIED, _TRIED_FOR = 24, 60  # known rows searched to compare scales; evaluations each
 # Shares of the embeddings, the factors' rows and a constant in the covariance of two
 # items' scores, and the variance of what they leave unexplained.
 _SHARES, _CONSTANT, _NOISE = 0.5, 0.5, 0.2
@@ -43,12 +45,9 @@ class Found(_Pair):
     ----------
     evaluations
         Calls of the similarity that the search made, all queries together.
-    exact
-        Whether all similarities returned were evaluated.
     """
 
     evaluations: int
-    exact: bool
 
     def __new__(
         cls,
@@ -56,11 +55,10 @@ class Found(_Pair):
         similarities: NDArray[Any],
         *,
         evaluations: int,
-        exact: bool,
     ) -> Self:
         """Make a pair that knows its price."""
         made = super().__new__(cls, indices, similarities)
-        made.evaluations, made.exact = evaluations, exact
+        made.evaluations = evaluations
         return made
 
     def __repr__(self) -> str:
@@ -108,7 +106,6 @@ def search(
         found.indices[0],
         found.similarities[0],
         evaluations=found.evaluations,
-        exact=found.exact,
     )
 
 
@@ -122,7 +119,10 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
     """Tell positions from new items, and one from many."""
     by_position = reader.similarity.by_position
     fitted = None if by_position else reader.items[0]
-    numbers = np.asarray(query) if not isinstance(query, str) else np.asarray("")
+    try:
+        numbers = np.asarray(query)
+    except ValueError:  # lists of different lengths
+        numbers = np.empty(0)
     whole = numbers.dtype.kind in "iu" and numbers.ndim <= 1 and numbers.size > 0
     if new is None and whole and isinstance(fitted, (int, float, np.number)):
         msg = (
@@ -140,21 +140,18 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
             raise InputError(msg)
         at = (np.atleast_1d(numbers) % n).tolist()
         return _Asked(at, new=False, single=numbers.ndim == 0)
-    single = (
-        np.ndim(query) == 1
-        if by_position
-        else looks_like(query, fitted) and not _holds(query, fitted)
-    )
+    single = np.ndim(query) == 1 if by_position else _is_one(query, fitted)
     return _Asked([query] if single else query, new=True, single=single)
 
 
-def _holds(query: Any, fitted: Any) -> bool:
-    """Tell whether a list holds items rather than being one."""
-    return (
-        isinstance(query, (list, tuple))
-        and len(query) > 0
-        and type(query[0]) is type(fitted)
-    )
+def _is_one(query: Any, fitted: Any) -> bool:
+    """Tell one item from a list of them."""
+    if isinstance(fitted, (list, tuple)):
+        holds = isinstance(query, (list, tuple)) and len(query) > 0
+        return holds and not isinstance(query[0], (list, tuple))
+    if isinstance(query, (list, tuple)):
+        return False
+    return looks_like(query, fitted)
 
 
 # --- what is guessed before and between evaluations -------------------------------
@@ -167,7 +164,9 @@ class Guide:
     A query's score of item j is guessed as m(j) + φ(j)·w: m is a cubic of the prior and
     a multiple of the item's mean similarity, fitted to known rows; φ are features of
     the items, and w is refitted to the query's exact scores in every round, by ridge
-    regression.
+    regression. All of it on the similarities as they are, or on their normal scores,
+    whichever finds more of the most similar items of landmarks, whose rows are known:
+    a similarity such as exp(−6·distance) is almost 0 almost everywhere.
 
     Attributes
     ----------
@@ -177,27 +176,42 @@ class Guide:
         Every item's mean similarity to the landmarks.
     weights
         Of 1, the effects, and the powers of the prior.
+    scale
+        Values and their normal scores; ``None``: values are taken as they are.
     """
 
     parts: list[NDArray[np.float32]]
     effects: NDArray[np.float64]
     weights: NDArray[np.float64]
+    scale: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @classmethod
     def of(cls, approx: Approximation) -> "Guide":
         """Learn it from what the fit has read; no evaluation."""
         factors, known = approx.factors, approx.known
-        prior = factors.prior if isinstance(factors, Layered) else None
+        prior = _prior_of(approx)
         side = factors.left if factors.other is None else factors.other
         parts = [_unit(side)]
-        if prior is not None and prior.embeddings is not None and prior.alike is None:
+        if prior is not None and prior.embeddings is not None:
             parts.append(_unit(prior.embeddings - prior.embeddings.mean(axis=0)))
         share = np.float32(np.sqrt(2 * _SHARES / len(parts)))
         parts = [part * share for part in parts]
         constant = np.sqrt(np.float32(_CONSTANT))
         parts.append(np.full((known.n, 1), constant, dtype=np.float32))
-        effects, weights = _first_guess(known, prior)
-        return cls(parts, effects, weights)
+        lines = known.line_indices("columns" if known.symmetric else "rows")
+        if not len(lines):
+            values = known.scattered()[1]
+            weights = np.array([float(values.mean()) if len(values) else 0.0, 0.0])
+            return cls(parts, np.zeros(known.n), weights)
+        rows = known.lines(lines, "rows").astype(np.float64)
+        plain = cls(parts, *_first_guess(rows, lines, prior))
+        off = np.ones(rows.shape, dtype=bool)
+        off[np.arange(len(lines)), lines] = False
+        scale = _normal_scores(rows[off])
+        scored = np.interp(rows, *scale)
+        other = replace(cls(parts, *_first_guess(scored, lines, prior)), scale=scale)
+        tried = [_tried(guide, rows, lines, prior) for guide in (plain, other)]
+        return plain if tried[0] > tried[1] else other
 
     def start(self, cheap: NDArray[Any] | None, queries: int) -> NDArray[np.float64]:
         """Return the first guess, (queries, n)."""
@@ -210,18 +224,34 @@ class Guide:
                 power *= cheap
         return out
 
-    def correction(self, at: Indices, missed: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return w, part by part, from what the first guess missed at some items."""
+    def guess(
+        self, first: NDArray[Any], at: list[Indices], scores: list[NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return the first guess, corrected by what queries scored at some items."""
+        out = first.copy()
+        told = [t for t, own in enumerate(at) if len(own)]
+        if not told:
+            return out
+        w = [self._correction(at[t], scores[t], first[t]) for t in told]
+        for number, part in enumerate(self.parts):
+            out[told] += np.stack([query[number] for query in w]) @ part.T
+        return out
+
+    def _correction(
+        self, at: Indices, scores: NDArray[Any], first: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        """Return w, part by part."""
+        if self.scale is not None:
+            scores = np.interp(scores, *self.scale)
         rows = [part[at].astype(np.float64) for part in self.parts]
-        gram = sum(part @ part.T for part in rows)
-        gram = gram + _NOISE * np.eye(len(at))
-        alpha = np.linalg.solve(gram, missed)
+        gram = sum(part @ part.T for part in rows) + _NOISE * np.eye(len(at))
+        alpha = np.linalg.solve(gram, scores - first[at])
         return [(part.T @ alpha).astype(np.float32) for part in rows]
 
-    def add(self, out: NDArray[Any], w: list[list[NDArray[Any]]]) -> None:
-        """Add φ·w of every query to a guess."""
-        for t, part in enumerate(self.parts):
-            out += np.stack([query[t] for query in w]) @ part.T
+
+def _prior_of(approx: Approximation) -> Prior | None:
+    """Return the caller's prior, also where predictions do without it."""
+    return approx.factors.proposer if isinstance(approx.factors, Layered) else None
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
@@ -232,34 +262,131 @@ def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _first_guess(
-    known: Entries, prior: Prior | None
+    rows: NDArray[Any], lines: Indices, prior: Prior | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Fit 1, the items' effects and powers of the prior to known rows."""
-    lines = known.line_indices("columns" if known.symmetric else "rows")
-    powers = 0 if prior is None or prior.alike is not None else _DEGREE
-    if not len(lines):
-        values = known.scattered()[1]
-        weights = np.zeros(2 + powers)
-        weights[0] = float(values.mean()) if len(values) else 0.0
-        return np.zeros(known.n), weights
+    n = rows.shape[1]
     rng = np.random.default_rng(0)
-    rows = known.lines(lines, "rows").astype(np.float64)
-    off = np.ones(rows.shape, dtype=bool)
-    off[np.arange(len(lines)), lines] = False
-    effects = np.sum(rows, axis=0, where=off) / np.maximum(off.sum(axis=0), 1)
+    own = rows[np.arange(len(lines)), lines]
+    total, number = rows.sum(axis=0), np.full(n, float(len(lines)))
+    total[lines] -= own  # the diagonal is no pair
+    number[lines] -= 1
+    effects = total / np.maximum(number, 1)
     some = rng.permutation(len(lines))[:_TAUGHT]
-    items = rng.permutation(known.n)[: max(1, _TAUGHT_ENTRIES // len(some))]
-    at, column = np.nonzero(off[np.ix_(some, items)])
-    at, column = some[at], items[column]
+    items = rng.permutation(n)[: max(1, _TAUGHT_ENTRIES // len(some))]
+    at, column = (part.ravel() for part in np.meshgrid(some, items, indexing="ij"))
+    off = lines[at] != column
+    at, column = at[off], column[off]
     inputs = [np.ones(len(at)), effects[column]]
-    if prior is not None and powers:
+    if prior is not None:
         cheap = prior.pairs(lines[at], column).astype(np.float64)
-        inputs += [cheap**power for power in range(1, powers + 1)]
+        inputs += [cheap**power for power in range(1, _DEGREE + 1)]
     fitted = np.linalg.lstsq(np.stack(inputs, axis=1), rows[at, column], rcond=None)
     return effects, fitted[0]
 
 
+def _normal_scores(
+    values: NDArray[Any],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return some of the values, rising, and Φ⁻¹ of their ranks; all of the top."""
+    values = np.sort(values)
+    last = len(values) - 1
+    spread = np.linspace(0, last, _QUANTILES).astype(np.int64)
+    top = np.arange(max(0, last - _QUANTILES), last + 1)
+    at = np.union1d(spread, top)
+    scores = ndtri((at + 0.5) / len(values))
+    distinct, where, number = np.unique(
+        values[at], return_inverse=True, return_counts=True
+    )
+    return distinct, np.bincount(where, scores) / number
+
+
+def _tried(
+    guide: Guide, rows: NDArray[Any], lines: Indices, prior: Prior | None
+) -> float:
+    """Return the share of the ten most similar that searches of known rows find."""
+    n = rows.shape[1]
+    some = np.arange(len(lines))[:_TRIED]
+    cheap = None if prior is None else prior.block(lines[some], np.arange(n))
+    nothing = [np.empty(0, dtype=np.int64) for _ in some]
+    k = min(10, n - 1)
+    at, _ = evaluate_in_rounds(
+        guide,
+        guide.start(cheap, len(some)),
+        (nothing, [np.empty(0) for _ in some]),
+        lambda chosen: [rows[t, own] for t, own in zip(some, chosen, strict=True)],
+        hidden=lines[some],
+        numbers=(min(_TRIED_FOR, n - 1), 4),
+    )
+    hits = 0
+    for t, own in zip(some, at, strict=True):
+        line = rows[t].copy()
+        line[lines[t]] = -np.inf
+        least = np.partition(line, n - k)[n - k]
+        hits += int((line[own] >= least).sum())
+    return float(hits / max(1, k * len(some)))
+
+
 # --- rounds of evaluations ---------------------------------------------------------
+
+
+def evaluate_in_rounds(
+    guide: Guide,
+    first: NDArray[Any],
+    known: tuple[list[Indices], list[NDArray[Any]]],
+    read: Callable[[list[Indices]], list[NDArray[Any]]],
+    *,
+    hidden: Indices,
+    numbers: tuple[int, int],
+    spread: Indices | None = None,
+) -> tuple[list[Indices], list[NDArray[Any]]]:
+    """Return what was evaluated of each query, and its exact scores.
+
+    Parameters
+    ----------
+    first
+        The first guess, (queries, n).
+    known
+        Items whose scores are known of each query, and the scores.
+    read
+        Evaluates all queries at the items chosen for each.
+    hidden
+        An item of each query that is never chosen (itself), or −1.
+    numbers
+        Evaluations a query, and rounds.
+    spread
+        Items that a query is evaluated at first, where nothing is known of it.
+    """
+    at, scores = known
+    number, rounds = numbers
+    n = first.shape[1]
+    spent = np.zeros(len(first), dtype=np.int64)
+    for turn in range(rounds):
+        wanted = (number - spent) // (rounds - turn)
+        guess = guide.guess(first, at, scores)
+        chosen = []
+        for t, own in enumerate(at):
+            guess[t, own] = -np.inf
+            taken = len(own)
+            if hidden[t] >= 0:
+                guess[t, hidden[t]] = -np.inf
+                taken += 1
+            size = min(int(wanted[t]), n - taken)
+            if spread is not None and not len(own):
+                chosen.append(np.asarray(spread[:size], dtype=np.int64))
+            else:
+                chosen.append(_top(guess[t], size))
+        spent += np.array([len(some) for some in chosen])
+        fresh = read(chosen)
+        at = [np.concatenate(both) for both in zip(at, chosen, strict=True)]
+        scores = [np.concatenate(both) for both in zip(scores, fresh, strict=True)]
+    return at, scores
+
+
+def _top(guess: NDArray[Any], size: int) -> Indices:
+    if size < 1:
+        return np.empty(0, dtype=np.int64)
+    return np.argpartition(-guess, size - 1)[:size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,25 +405,19 @@ class _Sought:
     def of(
         cls, approx: Approximation, reader: Reader, asked: _Asked, given: Any, call: str
     ) -> "_Sought":
-        n = approx.shape[0]
-        guide = approx._guide
-        factors = approx.factors
-        prior = factors.prior if isinstance(factors, Layered) else None
-        if prior is not None and prior.alike is not None:
-            prior = None
-        m = len(asked.queries)
+        n, m = approx.shape[0], len(asked.queries)
+        prior = _prior_of(approx)
         if not asked.new:
             at = np.asarray(asked.queries, dtype=np.int64)
-            known = approx.known.line_indices()
-            return cls(guide, reader.oracle, at, n, known, prior, at)
+            landmarks = approx.landmarks
+            return cls(approx._guide, reader.oracle, at, n, landmarks, prior, at)
         oracle = reader.outside(asked.queries, call)
         beside = None
         if prior is not None:
             nothing = np.empty((m, 0))
             beside = prior.beside(given, asked.queries, nothing, call)
-        return cls(
-            guide, oracle, n + np.arange(m), n, approx.landmarks, beside, np.arange(m)
-        )
+        new = np.arange(m)
+        return cls(approx._guide, oracle, n + new, n, approx.landmarks, beside, new)
 
     def found(self, k: int, number: int, rounds: int, shown: Progress) -> Found:
         before = self.oracle.evaluations
@@ -304,7 +425,7 @@ class _Sought:
         indices, values = [], []
         for start in range(0, len(self.positions), step):
             part = np.arange(start, min(start + step, len(self.positions)))
-            at, scores = self._search(part, number, rounds, shown)
+            at, scores = self._search(part, (number, rounds), shown)
             for own, score in zip(at, scores, strict=True):
                 order = np.lexsort((own, -score))[:k]
                 indices.append(own[order])
@@ -313,82 +434,44 @@ class _Sought:
             np.array(indices, dtype=np.int64).reshape(-1, k),
             np.array(values).reshape(-1, k),
             evaluations=self.oracle.evaluations - before,
-            exact=True,
         )
 
     def _search(
-        self, queries: Indices, number: int, rounds: int, shown: Progress
+        self, queries: Indices, numbers: tuple[int, int], shown: Progress
     ) -> tuple[list[Indices], list[NDArray[Any]]]:
-        """Return what was evaluated of each query, and its exact scores."""
-        everything = np.arange(self.n)
         cheap = None
         if self.prior is not None:
-            cheap = self.prior.block(self.prior_rows[queries], everything)
-        first = self.guide.start(cheap, len(queries))
-        at, scores = self._known(queries)
-        spent = np.zeros(len(queries), dtype=np.int64)
-        for turn in range(rounds):
-            wanted = (number - spent) // (rounds - turn)
-            guess = self._guess(first, at, scores)
-            chosen = []
-            for t, query in enumerate(queries):
-                guess[t, at[t]] = -np.inf
-                own = self.positions[query]
-                if own < self.n:
-                    guess[t, own] = -np.inf
-                blind = self.prior is None and not len(at[t])
-                chosen.append(self._best(guess[t], int(wanted[t]), blind=blind))
-            spent += np.array([len(some) for some in chosen])
-            fresh = self._read(queries, chosen)
-            shown.advance(sum(len(some) for some in chosen))
-            at = [np.concatenate(both) for both in zip(at, chosen, strict=True)]
-            scores = [np.concatenate(both) for both in zip(scores, fresh, strict=True)]
-        return at, scores
+            cheap = self.prior.block(self.prior_rows[queries], np.arange(self.n))
+        own = self.positions[queries]
 
-    def _known(self, queries: Indices) -> tuple[list[Indices], list[NDArray[Any]]]:
+        def read(chosen: list[Indices]) -> list[NDArray[Any]]:
+            sizes = [len(some) for some in chosen]
+            values = self.oracle.pairs(np.repeat(own, sizes), np.concatenate(chosen))
+            shown.advance(sum(sizes))
+            return np.split(values, np.cumsum(sizes)[:-1])
+
+        return evaluate_in_rounds(
+            self.guide,
+            self.guide.start(cheap, len(queries)),
+            self._known(own),
+            read,
+            hidden=np.where(own < self.n, own, -1),
+            numbers=numbers,
+            # Landmarks spread over the items.
+            spread=self.landmarks if self.prior is None else None,
+        )
+
+    def _known(self, own: Indices) -> tuple[list[Indices], list[NDArray[Any]]]:
         """Return what is known of the queries already: it is free."""
-        read = self.oracle.read
-        at, scores = [], []
+        at: list[Indices] = []
+        scores: list[NDArray[Any]] = []
         everything = np.arange(self.n)
-        for query in queries:
-            own = self.positions[query]
-            if own >= self.n:
-                at.append(np.empty(0, dtype=np.int64))
-                scores.append(np.empty(0))
-                continue
-            known, values = read.lookup(np.full(self.n, own), everything)
-            known[own] = False
+        for query in own:
+            known, values = np.zeros(self.n, dtype=bool), np.empty(self.n)
+            if query < self.n:
+                row = np.full(self.n, query)
+                known, values = self.oracle.read.lookup(row, everything)
+                known[query] = False
             at.append(np.flatnonzero(known))
             scores.append(values[known])
         return at, scores
-
-    def _guess(
-        self, first: NDArray[Any], at: list[Indices], scores: list[NDArray[Any]]
-    ) -> NDArray[Any]:
-        guess = first.copy()
-        told = [t for t, own in enumerate(at) if len(own)]
-        if told:
-            w = [
-                self.guide.correction(at[t], scores[t] - first[t, at[t]]) for t in told
-            ]
-            better = guess[told]
-            self.guide.add(better, w)
-            guess[told] = better
-        return guess
-
-    def _best(self, guess: NDArray[Any], wanted: int, *, blind: bool) -> Indices:
-        """Return the items to evaluate next."""
-        live = int(np.isfinite(guess).sum())
-        wanted = min(wanted, live)
-        if wanted < 1:
-            return np.empty(0, dtype=np.int64)
-        if blind:  # landmarks spread over the items
-            return np.asarray(self.landmarks[:wanted], dtype=np.int64)
-        return np.argpartition(-guess, wanted - 1)[:wanted]
-
-    def _read(self, queries: Indices, chosen: list[Indices]) -> list[NDArray[Any]]:
-        """Evaluate what was chosen of all queries at once."""
-        sizes = [len(some) for some in chosen]
-        own = np.repeat(self.positions[queries], sizes)
-        values = self.oracle.pairs(own, np.concatenate(chosen))
-        return np.split(values, np.cumsum(sizes)[:-1])

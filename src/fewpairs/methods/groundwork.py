@@ -1,5 +1,6 @@
 """Groundwork of the default: the low rank, and what proposes candidates."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class Groundwork:
         prior = self.prior
         if fit.curve is None:
             prior = self._proposer() if proposing else None
-        return Layered.of(fit, S, "", prior)
+        return replace(Layered.of(fit, S, "", prior), proposer=self.prior)
 
     def refinement_pays(self) -> float:
         """Return 1, or less where more landmarks would explain much more.

@@ -1,6 +1,6 @@
 """The Nyström method with a damped core: signs are kept, nothing explodes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -81,7 +81,7 @@ class Regularized(LandmarkMethod):
             return Factors(
                 fit.left, S, words, signature=fit.signs, left_map=fit.row_map
             )
-        return Layered.of(fit, S, words, self.prior)
+        return replace(Layered.of(fit, S, words, self.prior), proposer=self.prior)
 
 
 def in_words(fit: residual.ResidualFit) -> str:

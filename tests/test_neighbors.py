@@ -150,8 +150,9 @@ def test_the_recall_is_estimated_from_rows_that_are_counted():
     recall = (true[:, :, None] == found.indices[:, None, :]).any(axis=2).mean()
     low, high = found.recall_interval
     assert low - 0.05 < recall < high + 0.05
-    # What was read is kept: the same rows are free the second time.
-    assert approx.neighbors(10, evaluations=9_000).evaluations < 9_000 / 2
+    # What was read is kept: it goes on with other rows.
+    approx.neighbors(10, evaluations=9_000)
+    assert len(set(counting.calls)) == len(counting.calls)
 
 
 def test_rows_that_are_known_have_nothing_missing():

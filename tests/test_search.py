@@ -75,7 +75,7 @@ def test_rounds_find_more_than_one_round_and_more_than_the_prior():
         recall(best, approx.search(NAMES, evaluations=30, rounds=r, prior=X[N:])[0])
         for r in (1, 6)
     ]
-    assert recall(best, by_prior) <= shares[0] + 0.02 < shares[1]
+    assert shares[1] > max(shares[0], recall(best, by_prior)) + 0.03
 
 
 def test_everything_is_found_when_everything_may_be_evaluated():

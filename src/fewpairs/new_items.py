@@ -23,6 +23,7 @@ __all__ = ["Projection", "project"]
 _ROWS = 2_000  # fitted items that new ones are compared with
 _FOLDS = 5
 _RIDGE = 1e-3
+_BADLY = 1.5  # times that limit
 _RARE = 0.01  # share of the fitted items that are explained worse than the limit
 
 
@@ -82,7 +83,7 @@ class Projection:
     @property
     def stale(self) -> bool:
         """Whether clearly more new items than fitted ones are badly explained."""
-        beyond, m = int((self.staleness > 1).sum()), len(self)
+        beyond, m = int((self.staleness > _BADLY).sum()), len(self)
         return beyond > 0.05 * m + 2 * float(np.sqrt(_RARE * m))
 
 
@@ -114,11 +115,11 @@ def project(
         )
     projection = Projection(approx, oracle, *rows, beside, X)
     if projection.stale:
-        share = float((projection.staleness > 1).mean())
+        share = float((projection.staleness > _BADLY).mean())
         warnings.warn(
-            f"{name}: {share:.0%} of the new items are explained worse by the "
-            f"landmarks than {1 - _RARE:.0%} of the fitted ones. Fit again with some "
-            "of them among the items.",
+            f"{name}: the landmarks miss {share:.0%} of the new items by {_BADLY:g} "
+            f"times what they miss {1 - _RARE:.0%} of the fitted ones by, or more. Fit "
+            "again with some of them among the items.",
             StaleWarning,
             stacklevel=3,
         )

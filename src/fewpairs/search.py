@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from fewpairs.approximation import Approximation
@@ -23,7 +24,7 @@ __all__ = ["Found", "Guide", "search"]
 _ENTRIES = 1 << 23  # guessed at once: queries side by side times items
 _TAUGHT = 64  # known lines that the first guess is fitted to
 _TAUGHT_ENTRIES = 400_000
-_DEGREE = 3
+_BINS = 200  # of the prior, for a rising curve
 _QUANTILES = 4_096  # of the known values, for normal scores
 _TRIED, _TRIED_FOR = 24, 60  # known rows searched to compare scales; evaluations each
 # Shares of the embeddings, the factors' rows and a constant in the covariance of two
@@ -161,12 +162,12 @@ def _is_one(query: Any, fitted: Any) -> bool:
 class Guide:
     """What is known of all items before a query is evaluated at any.
 
-    A query's score of item j is guessed as m(j) + φ(j)·w: m is a cubic of the prior and
-    a multiple of the item's mean similarity, fitted to known rows; φ are features of
-    the items, and w is refitted to the query's exact scores in every round, by ridge
-    regression. All of it on the similarities as they are, or on their normal scores,
-    whichever finds more of the most similar items of landmarks, whose rows are known:
-    a similarity such as exp(−6·distance) is almost 0 almost everywhere.
+    A query's score of item j is guessed as m(j) + φ(j)·w: m is a rising curve of the
+    prior plus a multiple of the item's mean similarity, fitted to known rows; φ are
+    features of the items, and w is refitted to the query's exact scores in every
+    round, by ridge regression. All of it on the similarities as they are, or on their
+    normal scores, whichever finds more of the most similar items of landmarks, whose
+    rows are known: a similarity such as exp(−6·distance) is almost 0 almost everywhere.
 
     Attributes
     ----------
@@ -175,7 +176,9 @@ class Guide:
     effects
         Every item's mean similarity to the landmarks.
     weights
-        Of 1, the effects, and the powers of the prior.
+        Of 1 and of the effects.
+    curve
+        Values of the prior, and what it says of the similarity there.
     scale
         Values and their normal scores; ``None``: values are taken as they are.
     """
@@ -183,6 +186,7 @@ class Guide:
     parts: list[NDArray[np.float32]]
     effects: NDArray[np.float64]
     weights: NDArray[np.float64]
+    curve: "_Curve | None" = None
     scale: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @classmethod
@@ -217,11 +221,8 @@ class Guide:
         """Return the first guess, (queries, n)."""
         w = self.weights
         out = np.tile(w[0] + w[1] * self.effects, (queries, 1))
-        if cheap is not None:
-            power = cheap.astype(np.float64)
-            for weight in w[2:]:
-                out += weight * power
-                power *= cheap
+        if cheap is not None and self.curve is not None:
+            out += self.curve(cheap)
         return out
 
     def guess(
@@ -263,8 +264,8 @@ def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
 
 def _first_guess(
     rows: NDArray[Any], lines: Indices, prior: Prior | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Fit 1, the items' effects and powers of the prior to known rows."""
+) -> "tuple[NDArray[np.float64], NDArray[np.float64], _Curve | None]":
+    """Fit 1, the items' effects and a curve of the prior to known rows."""
     n = rows.shape[1]
     rng = np.random.default_rng(0)
     own = rows[np.arange(len(lines)), lines]
@@ -278,11 +279,42 @@ def _first_guess(
     off = lines[at] != column
     at, column = at[off], column[off]
     inputs = [np.ones(len(at)), effects[column]]
-    if prior is not None:
-        cheap = prior.pairs(lines[at], column).astype(np.float64)
-        inputs += [cheap**power for power in range(1, _DEGREE + 1)]
-    fitted = np.linalg.lstsq(np.stack(inputs, axis=1), rows[at, column], rcond=None)
-    return effects, fitted[0]
+    aim = rows[at, column]
+    if prior is None:
+        fitted = np.linalg.lstsq(np.stack(inputs, axis=1), aim, rcond=None)[0]
+        return effects, fitted, None
+    cheap = prior.pairs(lines[at], column).astype(np.float64)
+    inputs += [cheap, cheap**2, cheap**3]
+    weight = np.linalg.lstsq(np.stack(inputs, axis=1), aim, rcond=None)[0][1]
+    curve = _Curve.through(cheap, aim - weight * effects[column])
+    return effects, np.array([0.0, weight]), curve
+
+
+class _Curve(NamedTuple):
+    """A curve that only rises, or only falls, with a slope that breaks ties."""
+
+    at: NDArray[np.float64]
+    values: NDArray[np.float64]
+    slope: float
+
+    @classmethod
+    def through(cls, x: NDArray[Any], y: NDArray[Any]) -> "_Curve":
+        """Fit it: isotonic regression of the means in bins, finer at the top."""
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
+        rising = float(np.sum((x - x.mean()) * (y - y.mean()))) >= 0
+        top = len(x) - np.geomspace(4, len(x), _BINS).astype(np.int64)
+        ends = np.unique(np.concatenate([top, len(x) - top, [0]]))
+        ends = ends[ends < len(x)]
+        number = np.diff(np.append(ends, len(x)))
+        at = np.add.reduceat(x, ends) / number
+        means = np.add.reduceat(y, ends) / number
+        fitted = isotonic_regression(means, weights=number, increasing=rising).x
+        slope = 1e-3 * float(y.std()) / (float(x.std()) or 1.0)
+        return cls(at, fitted, slope if rising else -slope)
+
+    def __call__(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(np.interp(x, self.at, self.values) + self.slope * x)
 
 
 def _normal_scores(

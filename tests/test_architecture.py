@@ -59,7 +59,7 @@ ROOMS = [
     {"receipt"},
     {"approximation"},
     {"indexes"},
-    {"new_items", "neighbors", "approximating"},
+    {"guiding", "new_items", "neighbors", "approximating"},
     {"search"},
     {"persistence"},
     {"planning", "evaluation", "testing", "datasets"},

@@ -19,9 +19,10 @@ from fewpairs.receipt import Bill, receipt
 from fewpairs.similarity.base import Indices
 
 if TYPE_CHECKING:
+    from fewpairs.guiding import Guide
     from fewpairs.neighbors import Neighbors
     from fewpairs.new_items import Projection
-    from fewpairs.search import Found, Guide
+    from fewpairs.search import Found
 
 __all__ = ["Approximation"]
 
@@ -378,7 +379,7 @@ class Approximation:
     @cached_property
     def _guide(self) -> "Guide":
         """What guides searches, learned once."""
-        from fewpairs.search import Guide
+        from fewpairs.guiding import Guide
 
         return Guide.of(self)
 

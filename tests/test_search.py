@@ -14,6 +14,7 @@ def made(seed=0):
     X = rng.standard_normal((N + NEW, 6))
     # The cosine of X, the prior, says something of K, not everything.
     K = (X * [3, 2, 1, 0.3, 0.1, -0.5]) @ X.T / 4
+    K = (K + K.T) / 2
     return K + 0.05 * random_matrix(N + NEW, symmetric=True), X
 
 

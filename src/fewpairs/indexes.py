@@ -14,7 +14,7 @@ __all__ = ["INDEXES", "nearest"]
 
 INDEXES = ("faiss", "hnsw")
 _LISTS = 6  # times √n lists of items
-_PROBED = 6  # lists that a search looks into
+_PROBED = 16  # lists that a search looks into
 _LINKS, _BREADTH = 16, 100  # of the graph that hnswlib builds
 _LEAST_LISTED = 1_000  # items from which lists are worth anything
 

@@ -15,6 +15,8 @@ ALL = (
     "no_explosion",
     "default",
     "student",
+    "neighbors",
+    "search",
 )
 
 chosen = sys.argv[1:] or ALL

@@ -181,8 +181,8 @@ def test_loading_something_else_is_a_clear_error(tmp_path):
     approx.save(tmp_path / "run")
     index = tmp_path / "run" / "approximation.json"
     text = index.read_text()
-    index.write_text(text.replace('"version": 2', '"version": 99'))
-    with pytest.raises(fp.InputError, match="reads versions up to 2"):
+    index.write_text(text.replace('"version": 3', '"version": 99'))
+    with pytest.raises(fp.InputError, match="reads versions up to 3"):
         fp.load(tmp_path / "run")
     index.write_text(text)
     np.save(tmp_path / "run" / "left.npy", np.ones((3, 2)))

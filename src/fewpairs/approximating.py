@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -24,7 +25,8 @@ from fewpairs.ledger import Identity, Ledger
 from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
 from fewpairs.oracle import Oracle, Reading, pairs_to_check
 from fewpairs.priors import Prior, as_prior
-from fewpairs.progress import Progress, RichProgress, Silence
+from fewpairs.progress import Progress, as_progress
+from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.function import from_function
@@ -117,7 +119,7 @@ def approximate(
     chosen = as_method(method)
     budget = check_budget(budget, call)
     _check_options(call, store=store, executor=executor, target=target_error)
-    shown = _progress(progress, call)
+    shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
     bound = as_prior(prior, items, scorer.n, call, kept=scorer.kept)
@@ -131,6 +133,7 @@ def approximate(
         store=store,
         progress=shown,
         identity=lambda: identity_of(recipe, items),
+        items=items,
         dropped=_dropped(scorer, items),
     )
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
@@ -151,8 +154,25 @@ class Run:
     store: Ledger | None
     progress: Progress
     identity: Callable[[], Identity]
+    items: Sequence[Any] | None = None
     dropped: int = 0
     reading: Reading | None = None  # of the run before
+
+    @cached_property
+    def reader(self) -> Reader:
+        """Exact values of its pairs, and of new items."""
+        if self.reading is None:
+            msg = "Run.reader: nothing has been read yet"
+            raise AssertionError(msg)
+        return Reader(
+            self.recipe,
+            self.scorer,
+            self.items,
+            self.reading,
+            symmetrize=self.symmetrize,
+            store=self.store,
+            identity=self.identity,
+        )
 
     def from_nothing(self, budget: Budget, expected: "Settled") -> Approximation:
         """Approximate within a budget."""
@@ -179,13 +199,14 @@ class Run:
         limit = tariff.limit(budget) or 0
         if budget == 1.0 and isinstance(budget, float):
             limit += approx.bill.for_symmetry
-        left = limit - approx.evaluations
+        paid = approx.bill.plus_answers(self.reader.evaluations)
+        left = limit - paid.evaluations
         if left < 1:
             msg = (
                 f"{call}: a budget of {limit:,} evaluations is spent already, "
-                f"{approx.evaluations:,} are paid for. Pass a larger one."
+                f"{paid.evaluations:,} are paid for. Pass a larger one."
             )
-            raise BudgetError(msg, needed=approx.evaluations + 1, allowed=limit)
+            raise BudgetError(msg, needed=paid.evaluations + 1, allowed=limit)
         everything = self.method.everything(tariff)
         if limit >= tariff.everything() and everything is not None:
             settled = Settled(everything, 0, left)
@@ -194,7 +215,7 @@ class Run:
             known = tariff.lines(len(self.reading.entries.line_indices()))
             again = known if isinstance(self.method, (Nystrom, Regularized)) else 0
             settled = settle(self.method, self.recipe, tariff, left + again)
-        return self._fit(left, lambda _: settled, left, approx.bill)
+        return self._fit(left, lambda _: settled, left, paid)
 
     def until(self, target: float, budget: Budget) -> Approximation:
         """Grow until the certificate's upper end is below a target."""
@@ -250,7 +271,7 @@ class Run:
         before = self.reading
         if before is not None:
             # The earlier result keeps its own; randomness must be fresh.
-            before = Reading(before.entries.copy(), before.symmetric)
+            before = Reading(self.reader.known.copy(), before.symmetric)
             salt = before.entries.moments().number
             certificate_rng = np.random.default_rng([self.seed, salt])
         try:
@@ -477,18 +498,6 @@ def _check_options(call: str, *, store: Any, executor: Any, target: Any) -> None
     if executor is not None:
         msg = f"{call}: executor= is reserved and has no meaning yet; pass None."
         raise InputError(msg)
-
-
-def _progress(progress: bool | Progress, call: str) -> Progress:
-    if isinstance(progress, bool):
-        return RichProgress() if progress else Silence()
-    if not all(hasattr(progress, name) for name in ("start", "advance", "finish")):
-        msg = (
-            f"{call}: progress is {progress!r:.60}; pass True, False or an object with "
-            "start, advance and finish."
-        )
-        raise InputError(msg)
-    return progress
 
 
 def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,16 @@ from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
 from fewpairs.methods.base import Factors
+from fewpairs.progress import Progress
+from fewpairs.reader import Reader
 from fewpairs.receipt import Bill, receipt
 from fewpairs.similarity.base import Indices
+
+if TYPE_CHECKING:
+    from fewpairs.guiding import Guide
+    from fewpairs.neighbors import Neighbors
+    from fewpairs.new_items import Projection
+    from fewpairs.search import Found
 
 __all__ = ["Approximation"]
 
@@ -23,6 +31,10 @@ _DENSE_LIMIT = 1 << 30  # bytes
 
 class Growable(Protocol):
     """What an approximation was made of."""
+
+    @property
+    def reader(self) -> Reader:
+        """Exact values of its pairs, and of new items."""
 
     def grow(self, approx: "Approximation", budget: Any) -> "Approximation":
         """Go on from what was read."""
@@ -59,7 +71,7 @@ class Approximation:
     known: Entries
     evidence: Certificate | HeldOut
     bill: Bill = field(default_factory=Bill)
-    source: "Growable | None" = None
+    source: "Growable | None" = field(default=None)
 
     # --- what it is --------------------------------------------------------------
 
@@ -234,6 +246,201 @@ class Approximation:
             U, s, _ = np.linalg.svd(R @ other.T)
             core = U[:, :dim] * np.sqrt(s[:dim])
         return np.asarray((Q @ core).astype(features.dtype))
+
+    def neighbors(
+        self,
+        k: int = 10,
+        *,
+        index: str | None = None,
+        candidates: int | None = None,
+        evaluations: int = 0,
+        progress: bool | Progress = False,
+        seed: int = 0,
+    ) -> "Neighbors":
+        """Return every item's k most similar others: ``(indices, similarities)``.
+
+        Two (n, k) arrays, the most similar first; of equal ones, those at lower
+        positions. The similarities are those of ``pairs``, entry by entry. Blockwise
+        products of all rows with all columns; memory O(n·k). A student ranks what
+        prior and low rank propose, and what is known, not all n² pairs.
+
+        Parameters
+        ----------
+        index
+            ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead of the
+            products, for large n. Needs ``pip install 'fewpairs[index]'``.
+        candidates
+            How many are proposed for each item, to a student or by an index.
+        evaluations
+            For an estimate of the recall: so many calls of the similarity, at most,
+            read random rows as a whole. 0 makes none.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+        seed
+            Draws the rows.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((300, 4))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> indices, similarities = approx.neighbors(5)
+        >>> indices.shape, bool((similarities == approx.pairs(
+        ...     np.arange(300)[:, None], indices)).all())
+        ((300, 5), True)
+        >>> found = approx.neighbors(5, evaluations=5_000)
+        >>> found.recall > 0.9, found.evaluations <= 5_000
+        (True, True)
+        """
+        from fewpairs.neighbors import neighbors
+
+        return neighbors(
+            self,
+            k,
+            index=index,
+            candidates=candidates,
+            evaluations=evaluations,
+            progress=progress,
+            seed=seed,
+        )
+
+    def search(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        evaluations: int = 100,
+        rounds: int = 6,
+        prior: Any = None,
+        new: bool | None = None,
+        progress: bool | Progress = False,
+    ) -> "Found":
+        """Find the k most similar fitted items of a query, by exact similarities.
+
+        The query is evaluated at the items that look best, in rounds: what the prior
+        and the items' mean similarities say, corrected by a ridge regression of the
+        query's exact scores on the items' embeddings and rows of the factors, fitted
+        anew in every round. Everything returned was evaluated. What is known already,
+        of a fitted item, is free.
+
+        Parameters
+        ----------
+        query
+            The position of a fitted item, or an array of positions; or a new item, or a
+            list of them. Where vectors came with the similarity, new vectors; where it
+            is a matrix, rows of similarities to the fitted items.
+        evaluations
+            Calls of the similarity a query, at most.
+        rounds
+            In how many parts they are made.
+        prior
+            (m, d) embeddings of new items, where the fit used embeddings.
+        new
+            Whether the query is new items, where that cannot be told: the fitted items
+            are numbers.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+
+        Returns
+        -------
+        Found
+            ``(indices, similarities)``, with ``.evaluations``: what it cost.
+
+        References
+        ----------
+        Yadav, Monath, Angell, Zaheer & McCallum (2022), "Efficient nearest neighbor
+        search for cross-encoder models using matrix factorization", EMNLP. Yadav,
+        Monath, Zaheer & McCallum (2023), "Adaptive retrieval and scalable indexing for
+        k-NN search with cross-encoders".
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((310, 4))
+        >>> approx = fp.approximate(X[:300], fp.Cosine(), budget=0.1)
+        >>> found = approx.search(X[300:], k=3, evaluations=40)
+        >>> found.indices.shape, found.evaluations <= 10 * 40
+        ((10, 3), True)
+        >>> best, similarity = approx.search(7, k=1, evaluations=40)
+        """
+        from fewpairs.search import search
+
+        return search(
+            self,
+            query,
+            k,
+            evaluations=evaluations,
+            rounds=rounds,
+            prior=prior,
+            new=new,
+            progress=progress,
+        )
+
+    @cached_property
+    def _guide(self) -> "Guide":
+        """What guides searches, learned once."""
+        from fewpairs.guiding import Guide
+
+        return Guide.of(self)
+
+    def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
+        """Place new items among the fitted ones; see :class:`.new_items.Projection`.
+
+        Evaluations: one a landmark for each new item; two where orders are averaged.
+
+        Parameters
+        ----------
+        new_items
+            A sequence of items like the fitted ones. Where vectors came with the
+            similarity, their vectors; where it is a matrix, their (m, n) similarities
+            to the fitted items.
+        prior
+            (m, d) embeddings of the new items, where the fit used embeddings.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> new = approx.project(X[200:])
+        >>> new.evaluations == 10 * len(approx.landmarks), new.features.shape[0]
+        (True, 10)
+        """
+        from fewpairs.new_items import project
+
+        return project(self, new_items, prior=prior)
+
+    def transform(self, new_items: Any, *, prior: Any = None) -> NDArray[Any]:
+        """Return features of new items: rows like those of ``embedding()``.
+
+        They are what the items would have got in the fit, with the same landmarks.
+        Warns (:class:`fewpairs.errors.StaleWarning`) where the landmarks explain the
+        new items worse than the fitted ones. Evaluations and parameters: as
+        ``project``, whose features these are.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> Z = approx.transform(X[:3])
+        >>> bool(np.allclose(Z, approx.embedding()[:3]))
+        True
+        """
+        from fewpairs.new_items import project
+
+        return project(self, new_items, prior=prior, call="transform").features
+
+    def reader(self, call: str) -> Reader:
+        """Return what reads exact values, or say what to pass to have one."""
+        if self.source is None:
+            msg = (
+                f"Approximation.{call}: needs evaluations, and this one has no "
+                "similarity: it was loaded, or is a yardstick. Pass items= and "
+                "similarity= to fewpairs.load."
+            )
+            raise InputError(msg)
+        return self.source.reader
 
     # --- what it says and keeps -------------------------------------------------------
 

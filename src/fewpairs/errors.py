@@ -16,6 +16,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "SimilarityError",
+    "StaleWarning",
 ]
 
 
@@ -66,3 +67,7 @@ class MissingExtraError(FewpairsError, ImportError):
 
 class FewpairsWarning(UserWarning):
     """Base of every warning that fewpairs issues."""
+
+
+class StaleWarning(FewpairsWarning):
+    """New items are not explained by the landmarks as well as the fitted ones are."""

@@ -5,29 +5,35 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.approximating import as_similarity, bind
 from fewpairs.approximation import Approximation
 from fewpairs.certificate import Certificate
 from fewpairs.entries import Axis, Entries
 from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
 from fewpairs.kernels import pair_network
 from fewpairs.methods.base import Factors
 from fewpairs.methods.layered import Guard, Layered
+from fewpairs.methods.mapping import RowMap
 from fewpairs.methods.residual import Curve
 from fewpairs.methods.student import Student
-from fewpairs.priors import Prior, as_prior
+from fewpairs.oracle import Reading
+from fewpairs.priors import Alike, Prior, as_prior
+from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
+from fewpairs.similarity.base import Indices, Scorer, Similarity
 
 __all__ = ["load", "save"]
 
 _FORMAT = "fewpairs approximation"
-_VERSION = 2
+_VERSION = 3
 _INDEX = "approximation.json"
 _AXES: tuple[Axis, Axis] = ("columns", "rows")
 
@@ -64,6 +70,7 @@ def load(
     mmap: bool = False,
     prior: Any = None,
     items: Sequence[Any] | None = None,
+    similarity: Any = None,
 ) -> Approximation:
     """Read what :meth:`Approximation.save` wrote.
 
@@ -76,6 +83,10 @@ def load(
     prior, items
         The prior again, with its items, where it was a :class:`~fewpairs.Similarity`:
         a recipe cannot be saved. Embeddings are saved.
+    items, similarity
+        The items and the similarity again, for what takes evaluations: new items,
+        searches, settled merges. They cannot be saved; without them everything else
+        works.
 
     Examples
     --------
@@ -97,7 +108,16 @@ def load(
                 f"{index['version']}; this fewpairs reads versions up to {_VERSION}."
             )
             raise InputError(msg)
-        return _read(index, _reader(folder, mmap=mmap), prior, items)
+        scorer = recipe = None
+        if similarity is not None:
+            recipe = as_similarity(similarity, "fewpairs.load")
+            scorer = bind(items, recipe, "fewpairs.load")
+            _check_same(index, scorer, items)
+        kept = None if scorer is None else scorer.kept
+        approx = _read(index, _reader(folder, mmap=mmap), prior, items, kept)
+        if scorer is None or recipe is None:
+            return approx
+        return replace(approx, source=_Loaded.of(approx, recipe, scorer, items))
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes of its reader
@@ -107,6 +127,62 @@ def load(
             "Approximation.save wrote."
         )
         raise InputError(msg) from error
+
+
+def _check_same(
+    index: dict[str, Any], scorer: Scorer, items: Sequence[Any] | None
+) -> None:
+    """Refuse other items than those that were fitted."""
+    if scorer.n != index["n"]:
+        msg = (
+            f"fewpairs.load: {scorer.n:,} items, and the approximation is of "
+            f"{index['n']:,}. Pass the items that it was made of, in their order."
+        )
+        raise InputError(msg)
+    before = index.get("items")
+    if items is not None and before is not None and fingerprint(items) != before:
+        msg = (
+            "fewpairs.load: these are not the items that the approximation was made "
+            "of, or not in their order. Pass those, or leave items= and similarity= "
+            "out."
+        )
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """The similarity of a loaded approximation: it is read, but no method goes on."""
+
+    reader: Reader
+
+    @classmethod
+    def of(
+        cls,
+        approx: Approximation,
+        recipe: Similarity,
+        scorer: Scorer,
+        items: Sequence[Any] | None,
+    ) -> "_Loaded":
+        known, n = approx.known, approx.shape[0]
+        # Both orders were paid for where everything costs more than each pair once.
+        averaged = known.symmetric and approx.bill.everything > n * (n + 1) // 2
+        return cls(
+            Reader(
+                recipe,
+                scorer,
+                items,
+                Reading(known, known.symmetric and not averaged),
+                symmetrize=known.symmetric,
+            )
+        )
+
+    def grow(self, approx: Approximation, budget: Any) -> Approximation:
+        """Say why it cannot."""
+        msg = (
+            f"Approximation.grow: {approx!r} was loaded, and its method is not saved. "
+            f"Call fewpairs.approximate again with budget={budget!r:.40}."
+        )
+        raise InputError(msg)
 
 
 def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
@@ -140,7 +216,9 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "diagonal": None if known.diagonal is None else float(known.diagonal),
         "method": factors.words,
         "exact": factors.exact,
+        "items": _items_of(approx),
         "layers": _write_layers(factors, put),
+        "maps": _write_maps(factors, put),
         "has": {
             "right": factors.other is not None,
             "features": own_features,
@@ -152,6 +230,70 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
     }
 
 
+def _items_of(approx: Approximation) -> str | None:
+    """Return a fingerprint of the items, where they say something."""
+    if approx.source is None or approx.source.reader.similarity.by_position:
+        return None
+    return fingerprint(approx.source.reader.items)
+
+
+def _write_maps(
+    factors: Factors, put: Callable[[str, NDArray[Any]], None]
+) -> dict[str, Any]:
+    """Write what makes rows of the factors for new items."""
+    sides: dict[str, Any] = {"averaged": factors.averaged}
+    for name, side in (("left", factors.left_map), ("right", factors.right_map)):
+        if side is None:
+            continue
+        put(f"{name}-map-landmarks", side.landmarks)
+        put(f"{name}-map-core", side.core)
+        if side.effects is not None:
+            put(f"{name}-map-effects", side.effects)
+        sides[name] = {
+            "effects": side.effects is not None,
+            "zeros": side.zeros,
+            "constant": float(side.constant),
+            "kept": float(side.kept),
+            "spread": float(side.spread),
+        }
+    return sides
+
+
+def _read_maps(
+    sides: dict[str, Any], get: Callable[[str], NDArray[Any]]
+) -> dict[str, Any]:
+    def side(name: str) -> RowMap | None:
+        if name not in sides:
+            return None
+        facts = dict(sides[name])
+        effects = get(f"{name}-map-effects") if facts.pop("effects") else None
+        landmarks, core = get(f"{name}-map-landmarks"), get(f"{name}-map-core")
+        return RowMap(landmarks, core, effects=effects, **facts)
+
+    return {
+        "left_map": side("left"),
+        "right_map": side("right"),
+        "averaged": sides.get("averaged", False),
+    }
+
+
+def _write_alike(prior: Prior | None) -> dict[str, Any] | None:
+    if prior is None or prior.alike is None:
+        return None
+    has = prior.alike.directions is not None
+    return {"scale": prior.alike.scale, "directions": has}
+
+
+def _read_alike(
+    layers: dict[str, Any], get: Callable[[str], NDArray[Any]]
+) -> Alike | None:
+    facts = layers.get("alike")
+    if facts is None:
+        return None
+    directions = get("prior-directions") if facts["directions"] else None
+    return Alike(facts["scale"], get("prior-means"), directions)
+
+
 def _write_layers(
     factors: Factors, put: Callable[[str, NDArray[Any]], None]
 ) -> dict[str, Any] | None:
@@ -161,6 +303,14 @@ def _write_layers(
     prior, curve, student = factors.prior, factors.curve, factors.student
     if prior is not None and prior.embeddings is not None:
         put("prior", prior.embeddings)
+        if prior.alike is not None:
+            put("prior-means", prior.alike.means)
+            if prior.alike.directions is not None:
+                put("prior-directions", prior.alike.directions)
+    proposer = factors.proposer
+    apart = proposer is not None and proposer is not prior
+    if apart and proposer is not None and proposer.embeddings is not None:
+        put("proposer", proposer.embeddings)
     if factors.ceilings is not None:
         put("ceilings", factors.ceilings)
     if factors.feature_signs is not None:
@@ -172,6 +322,11 @@ def _write_layers(
         "guard": [_json(float(part)) for part in factors.guard],
         "prior": None if prior is None else prior.name,
         "embeddings": prior is not None and prior.embeddings is not None,
+        "alike": _write_alike(prior),
+        "proposer": {
+            "is prior": proposer is not None and not apart,
+            "embeddings": bool(apart and proposer and proposer.embeddings is not None),
+        },
         "curve": None
         if curve is None
         else [curve.center, curve.scale, *map(float, curve.coefficients)],
@@ -195,8 +350,9 @@ def _read_layers(
     layers: dict[str, Any], get: Callable[[str], NDArray[Any]], prior: Prior | None
 ) -> dict[str, Any]:
     """Return what makes a layered model of its low rank."""
+    given = prior
     if layers["embeddings"]:
-        prior = Prior.of_embeddings(get("prior"))
+        prior = Prior.of_embeddings(get("prior"), _read_alike(layers, get))
     elif layers["prior"] is not None and prior is None:
         msg = (
             f"fewpairs.load: this approximation needs its prior, {layers['prior']}, "
@@ -204,7 +360,14 @@ def _read_layers(
         )
         raise InputError(msg)
     curve, student = layers["curve"], layers["student"]
+    facts = layers.get("proposer", {})
+    proposer = given  # a recipe cannot be saved
+    if facts.get("embeddings"):
+        proposer = Prior.of_embeddings(get("proposer"))
+    elif facts.get("is prior"):
+        proposer = prior
     return {
+        "proposer": proposer,
         "prior": prior if layers["prior"] is not None else None,
         "curve": curve and Curve(curve[0], curve[1], np.array(curve[2:])),
         "guard": Guard(*(_number(part) for part in layers["guard"])),
@@ -225,6 +388,7 @@ def _read(
     get: Callable[[str], NDArray[Any]],
     prior: Any,
     items: Sequence[Any] | None,
+    kept: Indices | None,
 ) -> Approximation:
     n, has = index["n"], index["has"]
     left = get("left")
@@ -232,7 +396,7 @@ def _read(
     kind: type[Factors] = Factors
     more: dict[str, Any] = {}
     if layers is not None:
-        given = as_prior(prior, items, n, "fewpairs.load")
+        given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
         kind, more = Layered, _read_layers(layers, get, given)
     factors = kind(
         left=left,
@@ -243,6 +407,7 @@ def _read(
         features=get("features") if has["features"] else left,
         exact=index["exact"],
         **more,
+        **_read_maps(index.get("maps", {}), get),
     )
     rank = len(factors.signature) if factors.signature is not None else left.shape[1]
     if left.shape != (n, rank) or (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,32 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.kernels.selection import rows_of
 from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.joined import Joined
 
-__all__ = ["Prior", "as_prior"]
+__all__ = ["Alike", "NewPrior", "Prior", "as_prior"]
 
 _GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+
+
+class Alike(NamedTuple):
+    """How an item's entries at the landmarks become a unit vector.
+
+    Divided by a scale, without column and row means, in the directions that tell most.
+    """
+
+    scale: float
+    means: NDArray[np.float32]
+    directions: NDArray[np.float32] | None = None
+
+    def embed(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the vectors of items whose entries at the landmarks are X."""
+        rows = (X / self.scale).astype(np.float32) - self.means
+        rows -= rows.mean(axis=1, keepdims=True)
+        if self.directions is not None:
+            rows = rows @ self.directions
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        norms[norms == 0] = 1
+        return np.asarray(rows / norms)
 
 
 class Prior:
@@ -29,6 +51,10 @@ class Prior:
         Whether it is; if not, both orders are averaged.
     embeddings
         (n, d) unit vectors, where the prior is their cosine.
+    recipe, items
+        What the scorer was made of, for new items.
+    alike
+        How rows of the landmarks' columns became ``embeddings``, where they did.
     """
 
     def __init__(
@@ -38,18 +64,65 @@ class Prior:
         *,
         symmetric: bool,
         embeddings: NDArray[np.float32] | None = None,
+        recipe: Similarity | None = None,
+        items: Sequence[Any] | None = None,
+        alike: "Alike | None" = None,
     ) -> None:
         self.n = cheap.n
         self.name = name
         self.embeddings = embeddings
+        self.alike = alike
+        self._recipe, self._items = recipe, items
         self._cheap = cheap
         self._symmetric = symmetric
 
     @classmethod
-    def of_embeddings(cls, unit: NDArray[np.float32]) -> "Prior":
+    def of_embeddings(
+        cls,
+        unit: NDArray[np.float32],
+        alike: "Alike | None" = None,
+    ) -> "Prior":
         """Return the cosine of unit vectors."""
         name = f"cosine of {unit.shape[1]}-dimensional embeddings"
-        return cls(_UnitDots(unit), name, symmetric=True, embeddings=unit)
+        return cls(_UnitDots(unit), name, symmetric=True, embeddings=unit, alike=alike)
+
+    def beside(
+        self, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
+    ) -> "NewPrior":
+        """Return the prior between new items and these.
+
+        From their own embeddings where the prior is made of some; from X, their entries
+        at the landmarks, where it is made of those; else from the recipe.
+        """
+        m = len(new_items)
+        if self.alike is not None and self.embeddings is not None:
+            return NewPrior(self, embeddings=self.alike.embed(X))
+        if self.embeddings is not None:
+            d = self.embeddings.shape[1]
+            if given is None:
+                msg = (
+                    f"{call}: the fit used a prior, the {self.name}. Pass prior=, an "
+                    f"({m}, {d}) array of embeddings of the new items."
+                )
+                raise InputError(msg)
+            unit = _unit_rows(given, m, call)
+            if unit.shape[1] != d:
+                msg = (
+                    f"{call}: prior has {unit.shape[1]} dimensions, that of the fit "
+                    f"has {d}. Pass embeddings of the same kind."
+                )
+                raise InputError(msg)
+            return NewPrior(self, embeddings=unit)
+        if self._recipe is None or self._items is None:
+            msg = (
+                f"{call}: the prior, {self.name}, is bound to the fitted items. Pass "
+                "prior= and items= to fewpairs.load."
+            )
+            raise InputError(msg)
+        joined = Joined(self._recipe, self._items, self._cheap, new_items, call)
+        return NewPrior(
+            self, Prior(joined, self.name, symmetric=self._symmetric), joined.fitted
+        )
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
         """Return the prior's value of every pair (i[t], j[t])."""
@@ -84,6 +157,30 @@ class Prior:
             )
             raise InputError(msg)
         return values
+
+
+class NewPrior:
+    """A prior between new items and those that it was made for."""
+
+    def __init__(
+        self,
+        prior: Prior,
+        joined: Prior | None = None,
+        fitted: int = 0,
+        *,
+        embeddings: NDArray[np.float32] | None = None,
+    ) -> None:
+        self.embeddings = embeddings
+        self._prior, self._joined, self._fitted = prior, joined, fitted
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
+        """Return the values of some new items with some fitted ones."""
+        if self._joined is not None:
+            return self._joined.block(self._fitted + rows, columns)
+        if self.embeddings is None or self._prior.embeddings is None:
+            msg = "NewPrior: needs embeddings or a recipe"
+            raise AssertionError(msg)
+        return np.asarray(self.embeddings[rows] @ self._prior.embeddings[columns].T)
 
 
 class _UnitDots(Scorer):
@@ -130,7 +227,13 @@ def as_prior(
         if cheap.n != n:
             msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
             raise InputError(msg)
-        return Prior(cheap, prior.name, symmetric=prior.symmetric is True)
+        return Prior(
+            cheap,
+            prior.name,
+            symmetric=prior.symmetric is True,
+            recipe=prior,
+            items=range(n) if items is None else items,
+        )
     if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):
         prior = np.asarray(prior)[kept]
     return Prior.of_embeddings(_unit_rows(prior, n, call))

@@ -2,10 +2,12 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from fewpairs.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Progress", "RichProgress", "Silence"]
+__all__ = ["Progress", "RichProgress", "Silence", "as_progress"]
 
 
 class Progress(Protocol):
@@ -44,9 +46,11 @@ class Silence:
 
 
 class RichProgress:
-    """A bar in the terminal or notebook: evaluations done, rate, time left."""
+    """A bar in the terminal or notebook: what is done, rate, time left."""
 
-    def __init__(self, console: "Console | None" = None) -> None:
+    def __init__(
+        self, console: "Console | None" = None, unit: str = "evaluations"
+    ) -> None:
         from rich import progress as bars
 
         self._bars = bars.Progress(
@@ -60,19 +64,20 @@ class RichProgress:
         )
         self._task: bars.TaskID | None = None
         self._done = 0
+        self._unit = unit
 
     def start(self, what: str, total: int | None) -> None:
         """Show a new bar."""
         self._end_stage()
         self._bars.start()
-        done = "" if total is None else "0 evaluations"
+        done = "" if total is None else f"0 {self._unit}"
         self._task = self._bars.add_task(what, total=total, done=done)
 
     def advance(self, evaluations: int) -> None:
         """Move the bar."""
         if self._task is not None:
             self._done += evaluations
-            done = f"{self._done:,} evaluations"
+            done = f"{self._done:,} {self._unit}"
             self._bars.update(self._task, advance=evaluations, done=done)
 
     def note(self, what: str) -> None:
@@ -89,3 +94,18 @@ class RichProgress:
         if self._task is not None and self._bars.tasks[self._task].total is None:
             self._bars.update(self._task, total=1, completed=1)
         self._task, self._done = None, 0
+
+
+def as_progress(
+    progress: bool | Progress, call: str, unit: str = "evaluations"
+) -> Progress:
+    """Return what shows progress: a bar, nothing, or the caller's own."""
+    if isinstance(progress, bool):
+        return RichProgress(unit=unit) if progress else Silence()
+    if not all(hasattr(progress, name) for name in ("start", "advance", "finish")):
+        msg = (
+            f"{call}: progress is {progress!r:.60}; pass True, False or an object with "
+            "start, advance and finish."
+        )
+        raise InputError(msg)
+    return progress

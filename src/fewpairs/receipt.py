@@ -18,8 +18,8 @@ class Bill:
         Which similarity was evaluated, in words.
     evaluations
         Calls of the similarity, one a pair.
-    for_fit, for_certificate, for_symmetry
-        What they were spent on.
+    for_fit, for_certificate, for_symmetry, for_answers
+        What they were spent on; answers are searches and the like before it grew.
     everything
         Evaluations that the exact matrix takes.
     evaluating, computing
@@ -31,18 +31,33 @@ class Bill:
     for_fit: int = 0
     for_certificate: int = 0
     for_symmetry: int = 0
+    for_answers: int = 0
     everything: int = 0
     evaluating: float = 0.0
     computing: float = 0.0
 
     def plus(self, more: "Bill") -> "Bill":
         """Return both bills in one: a run, and one that went on from it."""
-        added = ("evaluations", "for_fit", "for_certificate", "for_symmetry")
+        added = (
+            "evaluations",
+            "for_fit",
+            "for_certificate",
+            "for_symmetry",
+            "for_answers",
+        )
         timed = ("evaluating", "computing")
         sums = {
             name: getattr(self, name) + getattr(more, name) for name in added + timed
         }
         return replace(more, **sums)
+
+    def plus_answers(self, evaluations: int) -> "Bill":
+        """Return the bill with what was read after the run."""
+        return replace(
+            self,
+            evaluations=self.evaluations + evaluations,
+            for_answers=self.for_answers + evaluations,
+        )
 
 
 def receipt(
@@ -59,6 +74,8 @@ def receipt(
     spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
     if bill.for_symmetry:
         spent.append(f"{bill.for_symmetry:,} symmetry check")
+    if bill.for_answers:
+        spent.append(f"{bill.for_answers:,} answers before it grew")
     time = f"{duration(bill.evaluating)} evaluating"
     if bill.evaluations:
         each = bill.evaluating / bill.evaluations

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.kernels.selection import rows_of
 from fewpairs.landmarks import Sampling, Uniform
+from fewpairs.methods.mapping import RowMap
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.base import Indices
 from fewpairs.tariff import Tariff
@@ -44,6 +45,10 @@ class Factors:
     exact
         Whether answers take the known entries instead of the factors. Only the
         best-rank yardstick, which has read everything, says no.
+    left_map, right_map
+        How new items get rows of ``left``, and of ``other``; ``None``: they cannot.
+    averaged
+        Whether left = [L, R]·√½ and right = [R, L]·√½ for what the maps give, L and R.
     """
 
     left: NDArray[Any]
@@ -53,6 +58,9 @@ class Factors:
     other: NDArray[Any] | None = None
     features: NDArray[Any] = None  # type: ignore[assignment]
     exact: bool = True
+    left_map: RowMap | None = None
+    right_map: RowMap | None = None
+    averaged: bool = False
 
     def __post_init__(self) -> None:
         if (self.other is None) == (self.signature is None):

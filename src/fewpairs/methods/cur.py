@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.spectral import apply_core
 from fewpairs.methods.base import Factors
+from fewpairs.methods.mapping import RowMap
 from fewpairs.similarity.base import Indices
 
 __all__ = ["join"]
@@ -17,11 +18,14 @@ def join(
     core: tuple[NDArray[Any], NDArray[Any], NDArray[Any]],
     R: NDArray[Any],
     *,
-    landmarks: Indices,
+    columns: Indices,
+    rows: Indices,
     average: bool,
     words: str,
 ) -> Factors:
     """Return C · U · R as factors, for U = P diag(σ) Qᵀ.
+
+    C are the lines ``columns``, R the lines ``rows``.
 
     The square root of σ goes to either side, so that left = C·P·σ^½ are the paper's
     document features. With ``average``, ½(A + Aᵀ) is returned instead of A = CUR, at
@@ -31,10 +35,28 @@ def join(
     root = np.sqrt(sigma)
     left = apply_core(C, P * root)
     right = apply_core(R.T, Q * root)
+    maps = RowMap(columns, P * root), RowMap(rows, Q * root)
+    landmarks = rows if np.isin(columns, rows).all() else np.union1d(columns, rows)
     if not average:
-        return Factors(left, landmarks, words, other=right)
+        return Factors(
+            left,
+            landmarks,
+            words,
+            other=right,
+            left_map=maps[0],
+            right_map=maps[1],
+        )
     half = left.dtype.type(np.sqrt(0.5))
     both = np.hstack([left, right]) * half
     other = np.roll(both, len(sigma), axis=1)
     words += ", averaged with its transpose"
-    return Factors(both, landmarks, words, other=other, features=left)
+    return Factors(
+        both,
+        landmarks,
+        words,
+        other=other,
+        features=left,
+        left_map=maps[0],
+        right_map=maps[1],
+        averaged=True,
+    )

@@ -1,5 +1,6 @@
 """Groundwork of the default: the low rank, and what proposes candidates."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from fewpairs.methods.layered import Layered
 from fewpairs.methods.lesson import Clues, Lesson
 from fewpairs.methods.purse import Purse
 from fewpairs.methods.regularized import in_words
-from fewpairs.priors import Prior
+from fewpairs.priors import Alike, Prior
 from fewpairs.similarity.base import Indices
 
 __all__ = ["Groundwork", "alikeness"]
@@ -44,7 +45,7 @@ class Groundwork:
         prior = self.prior
         if fit.curve is None:
             prior = self._proposer() if proposing else None
-        return Layered.of(fit, S, "", prior)
+        return replace(Layered.of(fit, S, "", prior), proposer=self.prior)
 
     def refinement_pays(self) -> float:
         """Return 1, or less where more landmarks would explain much more.
@@ -87,9 +88,9 @@ class Groundwork:
         similar partners of landmarks.
         """
         given, S, C = self.prior, self.purse.landmarks, self.purse.columns
-        rows = _profile_rows(C, S)
+        rows, alike = _profile_rows(C, S)
         if given is None:
-            return _cosine(rows)
+            return _cosine(rows, alike)
         some = np.arange(len(S))[:_TESTED]
         by_given = given.block(S[some], np.arange(len(C)))
         unit = rows / _norms(rows)
@@ -103,7 +104,7 @@ class Groundwork:
             top = np.argpartition(-score, k - 1, axis=1)[:, :k]
             return float(np.mean(C[top, some[:, None]], dtype=np.float64))
 
-        return given if worth(by_given) >= worth(by_own) else _cosine(rows)
+        return given if worth(by_given) >= worth(by_own) else _cosine(rows, alike)
 
 
 def alikeness(C: NDArray[Any], S: Indices) -> Prior:
@@ -113,23 +114,25 @@ def alikeness(C: NDArray[Any], S: Indices) -> Prior:
     tell most. Near-duplicates have nearly the same row, whatever the similarity makes
     of other pairs.
     """
-    return _cosine(_profile_rows(C, S))
+    return _cosine(*_profile_rows(C, S))
 
 
-def _profile_rows(C: NDArray[Any], S: Indices) -> NDArray[np.float32]:
+def _profile_rows(C: NDArray[Any], S: Indices) -> tuple[NDArray[np.float32], Alike]:
     scale = float(np.abs(C).max()) or 1.0
     rows = (C / scale).astype(np.float32)
     rows[S, np.arange(len(S))] = 0.0  # the diagonal is no pair
-    rows -= rows.mean(axis=0)
+    alike = Alike(scale, rows.mean(axis=0))
+    rows -= alike.means
     rows -= rows.mean(axis=1, keepdims=True)
-    return rows
+    return rows, alike
 
 
-def _cosine(rows: NDArray[np.float32]) -> Prior:
+def _cosine(rows: NDArray[np.float32], alike: Alike) -> Prior:
     if rows.shape[1] > _ALIKE_IN:
         _, vectors = np.linalg.eigh(rows.T @ rows)
+        alike = alike._replace(directions=vectors[:, -_ALIKE_IN:])
         rows = rows @ vectors[:, -_ALIKE_IN:]
-    return Prior.of_embeddings(rows / _norms(rows))
+    return Prior.of_embeddings(rows / _norms(rows), alike)
 
 
 def _norms(rows: NDArray[np.float32]) -> NDArray[np.float32]:

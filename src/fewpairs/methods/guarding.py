@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.base import Factors
 from fewpairs.methods.layered import Guard, Layered
+from fewpairs.methods.mapping import RowMap
 from fewpairs.methods.purse import Purse
 
 __all__ = ["guarded", "mean_of"]
@@ -46,6 +47,7 @@ def mean_of(purse: Purse, values: NDArray[Any], why: str) -> Factors:
         purse.landmarks.astype(np.int64),
         f"{why}: every unread pair gets the mean of random ones, {mean:.4g}",
         signature=np.array([1.0 if mean >= 0 else -1.0]),
+        left_map=RowMap(np.empty(0, dtype=np.int64), np.empty((0, 0)), 0, mean),
     )
 
 

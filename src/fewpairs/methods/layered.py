@@ -56,6 +56,8 @@ class Layered(Factors):
         from the top down, found of it last.
     feature_signs
         ±1 for each column of ``features``.
+    proposer
+        The caller's prior, used in predictions or not: it guides searches.
     """
 
     prior: Prior | None = None
@@ -64,6 +66,7 @@ class Layered(Factors):
     guard: Guard = NO_GUARD
     ceilings: NDArray[np.float32] | None = None
     feature_signs: NDArray[Any] | None = None
+    proposer: Prior | None = None
 
     @classmethod
     def of(
@@ -90,6 +93,7 @@ class Layered(Factors):
             prior=prior,
             curve=fit.curve,
             feature_signs=signs,
+            left_map=fit.row_map,
         )
 
     @property

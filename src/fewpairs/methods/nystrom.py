@@ -6,6 +6,7 @@ import numpy as np
 
 from fewpairs.kernels.spectral import apply_core, signed_inverse_root
 from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.methods.mapping import RowMap
 from fewpairs.oracle import Oracle
 from fewpairs.tariff import Tariff
 
@@ -59,4 +60,4 @@ class Nystrom(LandmarkMethod):
         if negative:
             words += f"; the core is indefinite: {negative} of {len(signs)} eigenvalues"
             words += " are negative"
-        return Factors(Z, S, words, signature=signs)
+        return Factors(Z, S, words, signature=signs, left_map=RowMap(S, M))

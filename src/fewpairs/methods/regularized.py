@@ -1,6 +1,6 @@
 """The Nyström method with a damped core: signs are kept, nothing explodes."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -78,8 +78,10 @@ class Regularized(LandmarkMethod):
         )
         words = f"regularized Nyström with {len(S):,} landmarks; {in_words(fit)}"
         if fit.curve is None:
-            return Factors(fit.left, S, words, signature=fit.signs)
-        return Layered.of(fit, S, words, self.prior)
+            return Factors(
+                fit.left, S, words, signature=fit.signs, left_map=fit.row_map
+            )
+        return replace(Layered.of(fit, S, words, self.prior), proposer=self.prior)
 
 
 def in_words(fit: residual.ResidualFit) -> str:

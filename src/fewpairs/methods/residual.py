@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.blas import in_lanes
 from fewpairs.kernels.spectral import apply_core, symmetric_eigen
+from fewpairs.methods.mapping import RowMap, effect_columns
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
 
@@ -110,6 +111,7 @@ class ResidualFit:
     given: bool  # whether μ was
     negative: float  # share of the core's eigenvalues below 0
     errors: dict[Shape, float]  # cross-validated root mean squares
+    row_map: RowMap  # what makes rows of ``left``
 
 
 def fit(
@@ -155,7 +157,12 @@ def fit(
     keep = weights != 0
     root = vectors[:, keep] * np.sqrt(np.abs(weights[keep]))
     left = apply_core(parts.columns, root)
-    effects, effect_signs = _effect_columns(len(C), parts.effects, parts.constant)
+    spread = 0.0
+    if parts.effects is not None:
+        spread = float(np.sqrt(np.mean((parts.effects + parts.constant / 2) ** 2)))
+    effects, effect_signs = effect_columns(
+        len(C), parts.effects, parts.constant, spread
+    )
     signs = np.concatenate([np.sign(weights[keep]), effect_signs])
     return ResidualFit(
         left=np.hstack([left, effects.astype(left.dtype)])
@@ -169,6 +176,14 @@ def fit(
         given=given,
         negative=float((values < -1e-9 * largest).mean()) if len(values) else 0.0,
         errors=errors,
+        row_map=RowMap(
+            S,
+            root,
+            constant=parts.constant,
+            effects=None if parts.effects is None else parts.effects[S],
+            kept=parts.kept,
+            spread=spread,
+        ),
     )
 
 
@@ -177,8 +192,17 @@ def _rescaled(unit: ResidualFit, scale: float) -> ResidualFit:
     curve = unit.curve
     if curve is not None:
         curve = replace(curve, coefficients=curve.coefficients * scale)
+    before = unit.row_map
+    row_map = replace(
+        before,
+        core=before.core / np.sqrt(scale),
+        constant=before.constant * scale,
+        effects=None if before.effects is None else before.effects * scale,
+        spread=before.spread * scale,
+    )
     return replace(
         unit,
+        row_map=row_map,
         left=unit.left * np.sqrt(scale),
         curve=curve,
         mu=unit.mu * scale,
@@ -233,6 +257,7 @@ class _Parts(NamedTuple):
     curve: Curve | None
     effects: Array | None
     constant: float
+    kept: float  # share of an item's mean that is its effect
 
 
 def _whole(
@@ -245,7 +270,7 @@ def _whole(
     """Take the parts of a shape off the columns of all items."""
     n, s = C.shape
     if shape == Shape(prior=False, centering="none"):
-        return _Parts(C, C[S].astype(np.float64), None, None, 0.0)
+        return _Parts(C, C[S].astype(np.float64), None, None, 0.0, 0.0)
     curve = None
     columns = np.array(C)
     if shape.prior and prior is not None:
@@ -263,7 +288,7 @@ def _whole(
     sums[S] -= diagonal
     number = np.full(n, float(s))
     number[S] -= 1
-    effects, constant = _effects(
+    effects, constant, kept = _effects(
         sums / np.maximum(number, 1),
         S,
         _spread(columns[rng.permutation(n)[:_ROWS]].astype(np.float64)) / s,
@@ -273,13 +298,16 @@ def _whole(
     if effects is not None:
         columns -= effects[:, None].astype(C.dtype)
         columns -= effects[S][None, :].astype(C.dtype)
-    return _Parts(columns, columns[S].astype(np.float64), curve, effects, constant)
+    core = columns[S].astype(np.float64)
+    return _Parts(columns, core, curve, effects, constant, kept)
 
 
 def _effects(
     means: Array, S: Indices, noise: float, centering: str
-) -> tuple[Array | None, float]:
+) -> tuple[Array | None, float, float]:
     """Return the effects a and the constant m of K[i, j] ≈ m + aᵢ + aⱼ.
+
+    Also the share of a mean, less the constant, that an effect is.
 
     ``means`` are each item's mean over the landmarks, so the effects of the landmarks
     must add up to 0; they are shrunk by what the noise of a mean explains of their
@@ -287,13 +315,13 @@ def _effects(
     """
     constant = float(means[S].mean())
     if centering == "none":
-        return None, 0.0
+        return None, 0.0, 0.0
     if centering == "constant":
-        return None, float(means.mean())
+        return None, float(means.mean()), 0.0
     effects = means - constant
     variance = float(np.var(effects))
     kept = max(0.0, 1 - noise / variance) if variance > 0 else 0.0
-    return kept * effects, constant
+    return kept * effects, constant, kept
 
 
 def _spread(rows: Array) -> float:
@@ -301,25 +329,6 @@ def _spread(rows: Array) -> float:
     centered = rows - rows.mean(axis=1, keepdims=True)
     centered -= centered.mean(axis=0)
     return float(np.mean(centered**2))
-
-
-def _effect_columns(
-    n: int, effects: Array | None, constant: float
-) -> tuple[Array, Array]:
-    """Return m + aᵢ + aⱼ as columns with signs, to stand beside the others.
-
-    With u = a + m/2: uᵢ + uⱼ = pᵢpⱼ − qᵢqⱼ for p, q = (t ± u) / √(2t) and any t > 0.
-    """
-    if effects is None:
-        if constant == 0:
-            return np.empty((n, 0)), np.empty(0)
-        root = float(np.sqrt(abs(constant)))
-        return np.full((n, 1), root), np.array([np.sign(constant)])
-    u = effects + constant / 2
-    t = float(np.sqrt(np.mean(u**2)))
-    if t == 0:
-        return np.empty((n, 0)), np.empty(0)
-    return np.column_stack([t + u, t - u]) / np.sqrt(2 * t), np.array([1.0, -1.0])
 
 
 # --- leaving out landmarks ------------------------------------------------------------
@@ -422,7 +431,7 @@ def _fold_errors(
         noise = _spread(X[:, kept]) / len(kept)
         everyone = np.concatenate([core_means[kept], core_means[fold], means])
         where = np.arange(len(kept))
-        effects, constant = _effects(everyone, where, noise, shape.centering)
+        effects, constant, _ = _effects(everyone, where, noise, shape.centering)
         X, W = X - constant, W - constant
         if effects is not None:
             of_landmarks = np.empty(len(W))

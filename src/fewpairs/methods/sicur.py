@@ -88,7 +88,8 @@ class SiCUR(LandmarkMethod):
             C,
             pseudo_inverse_factors(C[S2], self.rcond),
             R,
-            landmarks=S2,
+            columns=S1,
+            rows=S2,
             average=self.average,
             words=f"SiCUR with {len(S2):,} landmarks ({len(S1):,} columns among them)",
         )

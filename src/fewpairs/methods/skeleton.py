@@ -78,7 +78,8 @@ class Skeleton(LandmarkMethod):
             C,
             pseudo_inverse_factors(C[S2], self.rcond),
             R,
-            landmarks=np.union1d(S1, S2),
+            columns=S1,
+            rows=S2,
             average=self.average,
             words=f"skeleton of {len(S1):,} columns and {len(S2):,} rows",
         )

@@ -13,6 +13,7 @@ from fewpairs.kernels.spectral import (
     smallest_eigenvalue,
 )
 from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.methods.mapping import RowMap
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.base import Indices
 from fewpairs.tariff import Tariff
@@ -137,8 +138,10 @@ class SMSNystrom(LandmarkMethod):
         if self.unshift and e > 0:
             left = np.hstack([Z, _own_columns(Z, S, np.sqrt(e))])
             signature = np.concatenate([signs, np.full(len(S), -1.0)])
-            return Factors(left, S, words + ", taken off again", signature)
-        return Factors(Z, S, words, signature=signs)
+            words += ", taken off again"
+            entry = RowMap(S, M, zeros=len(S))
+            return Factors(left, S, words, signature, left_map=entry)
+        return Factors(Z, S, words, signature=signs, left_map=RowMap(S, M))
 
     def _block(self, S: Indices, n: int, rng: np.random.Generator) -> Indices:
         """Return S₂: the landmarks and others drawn uniformly."""

@@ -93,7 +93,8 @@ class StaCUR(LandmarkMethod):
             C,
             (left, weights, right.T),
             R,
-            landmarks=np.union1d(S1, S2) if self.independent else S1,
+            columns=S1,
+            rows=S2,
             average=self.average,
             words=f"StaCUR with {len(S1):,} columns and {kind}",
         )

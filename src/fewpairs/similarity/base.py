@@ -112,6 +112,9 @@ class Similarity(ABC):
     proven
         Whether the declared symmetry is a theorem. If not, it is checked on a few
         sampled pairs before anything else is paid for.
+    by_position
+        Whether vectors or a matrix came with the similarity, so that an item is but a
+        position. New items then bring their own, see ``beside``.
 
     Examples
     --------
@@ -139,10 +142,21 @@ class Similarity(ABC):
     bounds: tuple[float, float] | None = None
     psd: bool = False
     proven: bool = False
+    by_position: bool = False
 
     @abstractmethod
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Do all the work that is needed once an item, and return the scorer."""
+
+    def beside(
+        self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
+    ) -> Scorer:
+        """Bind new items, and after them some of the items that were bound before.
+
+        Override it where ``bind`` does not look at the items: where vectors or a matrix
+        came with the similarity, and new items are to bring their own.
+        """
+        return self.bind([*new_items, *(items[int(t)] for t in positions)])
 
     @property
     def name(self) -> str:

@@ -41,6 +41,7 @@ class Cosine(Similarity):
 
     def __init__(self, embeddings: ArrayLike | None = None) -> None:
         self._unit = None if embeddings is None else _unit_rows(embeddings)
+        self.by_position = self._unit is not None
 
     def identify(self) -> Iterable[Any]:
         """Return the embeddings, where they are part of it."""
@@ -56,6 +57,21 @@ class Cosine(Similarity):
             )
             raise InputError(msg)
         return _CosineScorer(unit)
+
+    def beside(
+        self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
+    ) -> Scorer:
+        """Bind new vectors beside those of some items."""
+        if self._unit is None:
+            return super().beside(new_items, items, positions)
+        unit = _unit_rows(new_items)
+        if unit.shape[1] != self._unit.shape[1]:
+            msg = (
+                f"fewpairs.Cosine: new items of {unit.shape[1]} dimensions, and the "
+                f"embeddings have {self._unit.shape[1]}. Pass embeddings of new items."
+            )
+            raise InputError(msg)
+        return _CosineScorer(np.vstack([unit, self._unit[positions]]))
 
 
 def _unit_rows(vectors: Any) -> NDArray[Any]:

@@ -124,6 +124,7 @@ class _MatrixSimilarity(Similarity):
     bounds: tuple[float, float] | None
     psd: bool
     proven = True
+    by_position = True
 
     @property
     def size(self) -> int:
@@ -149,6 +150,33 @@ class _MatrixSimilarity(Similarity):
             raise InputError(msg)
         return _MatrixScorer(self.matrix, symmetric=self.symmetric)
 
+    def beside(
+        self,
+        new_items: Sequence[Any],
+        items: Sequence[Any],  # noqa: ARG002
+        positions: Indices,
+    ) -> Scorer:
+        """Return a scorer of new items that are rows: their similarities to all."""
+        n = len(self.matrix)
+        try:
+            rows = np.asarray(new_items)
+        except ValueError:
+            rows = np.empty(0, dtype=object)
+        if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
+            msg = (
+                f"fewpairs.from_matrix: new items of shape {rows.shape} and dtype "
+                f"{rows.dtype}; a precomputed matrix knows no items. Pass an (m, {n}) "
+                "array: the similarities of m new items to the fitted ones."
+            )
+            raise InputError(msg)
+        if not self.symmetric:
+            msg = (
+                "fewpairs.from_matrix: new items of an asymmetric matrix would have a "
+                "row and a column each. Use fewpairs.from_function."
+            )
+            raise InputError(msg)
+        return _RowsScorer(rows, self.matrix, positions)
+
 
 class _MatrixScorer(Scorer):
     # Reading is all this scorer does: larger chunks keep the overhead small.
@@ -169,3 +197,31 @@ class _MatrixScorer(Scorer):
         if self._symmetric and len(columns) < len(rows):
             return np.asarray(self._matrix[np.ix_(columns, rows)]).T
         return np.asarray(self._matrix[np.ix_(rows, columns)])
+
+
+class _RowsScorer(Scorer):
+    """New items, which are rows of similarities, before some items of a matrix."""
+
+    chunk = _MatrixScorer.chunk
+
+    def __init__(
+        self, rows: NDArray[Any], matrix: NDArray[Any], positions: Indices
+    ) -> None:
+        self.n = len(rows) + len(positions)
+        self._rows, self._matrix, self._positions = rows, matrix, positions
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        m = len(self._rows)
+        first, second = np.minimum(i, j), np.maximum(i, j)
+        out = np.empty(len(i))
+        new = first < m
+        # The new items' similarities to each other are not known.
+        out[new] = np.where(
+            second[new] < m,
+            np.nan,
+            self._rows[first[new], self._positions[np.maximum(second[new] - m, 0)]],
+        )
+        old = ~new
+        rows, columns = first[old] - m, second[old] - m
+        out[old] = self._matrix[self._positions[rows], self._positions[columns]]
+        return out

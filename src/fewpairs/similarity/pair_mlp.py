@@ -79,6 +79,7 @@ class PairMLP(Similarity):
         self.symmetric = self.proven = symmetric
         self.bounds = (0.0, 1.0) if activation == "sigmoid" else None
         self._vectors = None
+        self.by_position = vectors is not None
         if vectors is not None:
             self._vectors = check_vectors(vectors, _CALL, self.width)
 
@@ -99,6 +100,15 @@ class PairMLP(Similarity):
             )
             raise InputError(msg)
         return _MLPScorer(self, X)
+
+    def beside(
+        self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
+    ) -> Scorer:
+        """Bind new vectors beside those of some items."""
+        if self._vectors is None:
+            return super().beside(new_items, items, positions)
+        X = check_vectors(new_items, _CALL, self.width)
+        return _MLPScorer(self, np.vstack([X, self._vectors[positions]]))
 
     @classmethod
     def from_safetensors(

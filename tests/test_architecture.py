@@ -62,7 +62,8 @@ ROOMS = [
     {"guiding", "new_items", "neighbors", "approximating"},
     {"search"},
     {"persistence"},
-    {"planning", "evaluation", "testing", "datasets"},
+    {"planning", "testing", "datasets"}
+    | {f"evaluation{part}" for part in ("", ".agreement", ".coreference", ".matrices")},
     {"demo"},
     {"cli", "__init__"},
 ]

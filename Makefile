@@ -40,7 +40,7 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed constraints.txt
-	$(PIP) install -e '.[test,torch]' -c constraints.txt
+	$(PIP) install -e '.[test,torch,handover]' -c constraints.txt
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

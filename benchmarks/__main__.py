@@ -17,6 +17,7 @@ ALL = (
     "student",
     "neighbors",
     "search",
+    "clusters",
 )
 
 chosen = sys.argv[1:] or ALL

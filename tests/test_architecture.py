@@ -20,14 +20,8 @@ ROOMS = [
     | {
         f"kernels.{name}"
         for name in (
-            "bags",
-            "blas",
-            "largest",
-            "reference",
-            "selection",
-            "simd",
-            "spectral",
-        )
+            "average_linkage bags blas largest reference selection simd spectral"
+        ).split()
     },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},
     {"kernels.documents", "kernels.pair_network"},
@@ -38,7 +32,7 @@ ROOMS = [
         for name in (
             "strings token_overlap word_bags word_vectors wmd wme bert_forward "
             "classifier_loading cross_encoder cross_options lanes pair_assembly "
-            "joined pair_batches pair_mlp pair_training"
+            "exponential joined pair_batches pair_mlp pair_training remembered"
         ).split()
     },
     {"progress", "entries", "tariff", "landmarks", "priors"},
@@ -56,21 +50,22 @@ ROOMS = [
         ).split()
     },
     {"certificate"},
-    {"receipt"},
+    {"receipt", "factored", "clustering", "settling"},
+    {"grouping"},
     {"approximation"},
     {"indexes"},
     {"guiding", "new_items", "neighbors", "approximating"},
-    {"search"},
+    {"search", "graph"},
     {"persistence"},
     {"planning", "testing", "datasets"}
     | {f"evaluation{part}" for part in ("", ".agreement", ".coreference", ".matrices")},
-    {"demo"},
+    {"demo"} | {f"sklearn{part}" for part in ("", ".base", ".clusterer", ".embedding")},
     {"cli", "__init__"},
 ]
 
 
 # Methods of Approximation whose work lives above it, imported when they are called.
-LATE = {"save", "project", "transform", "neighbors", "search", "_guide"}
+LATE = {"save", "project", "transform", "neighbors", "search", "graph", "_guide"}
 
 
 def modules():

@@ -92,6 +92,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "sklearn":  # estimators; scikit-learn takes a while to import
+        return import_module("fewpairs.sklearn")
     if name not in _LAZY:
         msg = f"module 'fewpairs' has no attribute {name!r}"
         raise AttributeError(msg)

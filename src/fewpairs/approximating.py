@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ from fewpairs.ledger import Identity, Ledger
 from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
 from fewpairs.oracle import Oracle, Reading, pairs_to_check
 from fewpairs.priors import Prior, as_prior
-from fewpairs.progress import Progress, as_progress
+from fewpairs.progress import Progress, Silence, as_progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
@@ -132,7 +132,7 @@ def approximate(
         symmetrize=symmetrize,
         store=store,
         progress=shown,
-        identity=lambda: identity_of(recipe, items),
+        identity=partial(identity_of, recipe, items),
         items=items,
         dropped=_dropped(scorer, items),
     )
@@ -173,6 +173,19 @@ class Run:
             store=self.store,
             identity=self.identity,
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what binding makes again: scorers hold modules and devices."""
+        state = {**self.__dict__, "scorer": None, "progress": Silence()}
+        if "reader" in state:
+            state["reading"] = Reading(self.reader.known, self.reader.symmetric)
+            del state["reader"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Bind the similarity to the items again."""
+        scorer = bind(state["items"], state["recipe"], "fewpairs.approximate")
+        self.__dict__.update(state, scorer=scorer)
 
     def from_nothing(self, budget: Budget, expected: "Settled") -> Approximation:
         """Approximate within a budget."""

@@ -48,8 +48,9 @@ class Approximation:
     for the methods of the paper; with the default a prior may be added to it, a student
     may answer instead, and a guard bounds both (``method`` says what was used).
     ``pairs``, ``block``, ``row``, ``dense`` and ``@`` agree entry by entry; ``left``,
-    ``right``, ``factored`` and ``embedding`` are of the low-rank part. Nothing of size
-    n×n is held. Made by :func:`fewpairs.approximate`; ``print`` it for a receipt.
+    ``right``, ``factored`` and ``embedding`` are of the low-rank part, ``linkage`` and
+    ``cluster`` of that with the exact entries. Nothing of size n×n is held. Made by
+    :func:`fewpairs.approximate`; ``print`` it for a receipt.
 
     Attributes
     ----------
@@ -492,6 +493,147 @@ class Approximation:
         return (
             f"<Approximation {n}×{n}, {self.method}, {self.evaluations:,} evaluations>"
         )
+
+    # --- groups --------------------------------------------------------------------
+
+    def cluster(
+        self,
+        threshold: float | None = None,
+        *,
+        clusters: int | None = None,
+        by: str = "average",
+        of: str = "factors",
+        evaluations: int = 0,
+        neighbors: int = 15,
+        seed: int = 0,
+        progress: bool | Progress = False,
+    ) -> Indices:
+        """Return a cluster number for every item, counted from 0.
+
+        Parameters
+        ----------
+        threshold
+            Clusters are joined as long as their average similarity is at least this.
+        clusters
+            How many there are to be, instead of a threshold.
+        by
+            ``"average"``: average linkage. ``"components"``: connected components of
+            the graph of all pairs whose similarity is at least the threshold.
+            ``"spectral"``: normalized cuts of the graph of nearest neighbors into so
+            many ``clusters``, by scikit-learn.
+        of
+            ``"factors"``: of the factored part with the exact entries, O(n·r) memory;
+            see :class:`~fewpairs.factored.FactoredPart` for what it leaves out of
+            the default's answers. ``"answers"``: of the answers themselves, whatever
+            they are made of; every component at the threshold (without one, all of the
+            matrix) is held as a dense matrix. Components and cuts are of the answers.
+        evaluations
+            At most so many, to settle merges: pairs between clusters whose average is
+            nearest to the threshold are read, and the items are linked with their
+            exact values. They are kept: asked again, they are free, and ``grow``
+            starts from them. ``approx.reader("cluster").evaluations`` counts them.
+        neighbors, seed
+            Of every item, for spectral clustering; and what starts its eigensolver.
+        progress
+            ``True`` shows a bar.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.repeat(np.eye(4), 50, axis=0) + 0.1 * rng.standard_normal((200, 4))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.1)
+        >>> np.bincount(approx.cluster(threshold=0.5)).tolist()
+        [50, 50, 50, 50]
+        """
+        from fewpairs import grouping  # SciPy's graphs take a while to import
+
+        return grouping.cluster(
+            self,
+            threshold,
+            clusters=clusters,
+            by=by,
+            of=of,
+            evaluations=evaluations,
+            neighbors=neighbors,
+            seed=seed,
+            progress=progress,
+        )
+
+    def linkage(
+        self,
+        *,
+        of: str = "factors",
+        top: float | None = None,
+        progress: bool | Progress = False,
+    ) -> NDArray[np.float64]:
+        """Return the tree of average linkage, as SciPy's hierarchy functions take it.
+
+        Row t joins two clusters at the distance ``top`` minus their average
+        similarity. It equals SciPy's linkage of the dense matrix, and takes O(n·r)
+        memory and O(n²·r) time.
+
+        Parameters
+        ----------
+        of, progress
+            As in :meth:`cluster`.
+        top
+            The similarity at distance 0. By default that of an item to itself where it
+            is declared, else 1; more, where clusters are joined above it.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> from scipy.cluster.hierarchy import fcluster
+        >>> X = np.random.default_rng(0).standard_normal((100, 3))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> labels = fcluster(approx.linkage(), 1 - 0.8, "distance")
+        >>> labels.max() == approx.cluster(threshold=0.8).max() + 1
+        np.True_
+        """
+        from fewpairs import grouping
+
+        return grouping.linkage(self, of=of, top=top, progress=progress)
+
+    def graph(
+        self,
+        k: int = 15,
+        *,
+        top: float | None = None,
+        connected: bool = False,
+        progress: bool | Progress = False,
+    ) -> sparse.csr_matrix:
+        """Return distances to the nearest neighbors, as a sparse n×n matrix.
+
+        For everything that takes ``metric="precomputed"``: UMAP, HDBSCAN, DBSCAN. Each
+        row holds an item's k neighbors, those whose neighbor it is, and itself, nearest
+        first; a distance is ``top`` minus a similarity. Symmetric.
+
+        Parameters
+        ----------
+        k, progress
+            As in :meth:`neighbors`.
+        top
+            The similarity at distance 0, as in :meth:`linkage`.
+        connected
+            Join separate parts of the graph by their most similar pairs; HDBSCAN and
+            spectral clustering need that.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> from sklearn.cluster import HDBSCAN
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.repeat(np.eye(3), 40, axis=0) + 0.1 * rng.standard_normal((120, 3))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> graph = approx.graph(10, connected=True)
+        >>> labels = HDBSCAN(metric="precomputed", copy=True).fit_predict(graph)
+        >>> len(set(labels[labels >= 0]))
+        3
+        """
+        from fewpairs.graph import neighbor_graph
+
+        return neighbor_graph(self, k, top=top, connected=connected, progress=progress)
 
     # --- inside --------------------------------------------------------------------
 

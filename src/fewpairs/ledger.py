@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import partial
 from typing import Any
 
 from fewpairs.entries import Entries
@@ -29,6 +29,27 @@ class _Subject:
         return f"{self.similarity} of {self.n:,} items"
 
 
+class _Once:
+    """Fingerprints, taken when they are first asked for; unlike a cache it pickles."""
+
+    def __init__(self, identify: Callable[[], Identity]) -> None:
+        self._identify = identify
+        self._known: Identity | None = None
+
+    def __call__(self) -> Identity:
+        if self._known is None:
+            self._known = self._identify()
+        return self._known
+
+
+def _unknown() -> Identity:
+    return ("", "")
+
+
+def _with_similarity(other: str, identify: Callable[[], Identity]) -> Identity:
+    return (other, identify()[1])
+
+
 class Ledger:
     """Every evaluation that has been paid for, in memory.
 
@@ -51,7 +72,7 @@ class Ledger:
         self.entries: Entries | None = None
         self.evaluations = 0
         self._subject: _Subject | None = None
-        self._identify: Callable[[], Identity] = lambda: ("", "")
+        self._identify: Callable[[], Identity] = _unknown
 
     @property
     def symmetric(self) -> bool | None:
@@ -73,9 +94,9 @@ class Ledger:
         Fingerprints are taken when a second run comes, not before: most never do.
         """
         subject = _Subject(n, similarity, symmetric, symmetrized)
-        identify = identity or (lambda: ("", ""))
+        identify = identity or _unknown
         if self.entries is None:
-            self._subject, self._identify = subject, cache(identify)
+            self._subject, self._identify = subject, _Once(identify)
             one_sided = symmetric or symmetrized
             self.entries = Entries(n, symmetric=one_sided, diagonal=diagonal)
         elif subject != self._subject or self._identify() != identify():
@@ -101,7 +122,7 @@ class Ledger:
             out.entries = self.entries.transformed(function)
             out._subject = replace(self._subject, similarity=similarity.name)
             other = fingerprint(similarity.identify())
-            out._identify = cache(lambda: (other, self._identify()[1]))
+            out._identify = _Once(partial(_with_similarity, other, self._identify))
             out.evaluations = self.evaluations
         return out
 

@@ -83,6 +83,11 @@ class Reader:
         return self._reading.entries
 
     @property
+    def symmetric(self) -> bool:
+        """Whether the similarity was found symmetric."""
+        return self._reading.symmetric
+
+    @property
     def calls(self) -> int:
         """Calls of the similarity that an entry takes: 2 where orders are averaged."""
         return 2 if self._symmetrize and not self._reading.symmetric else 1

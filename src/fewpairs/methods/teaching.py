@@ -70,8 +70,8 @@ def teach(
         school.train(lesson, steps, f" (round {turn + 1} of {_ROUNDS})")
     words = (
         f"a student trained on {len(lesson):,} pairs in {school.spent:.0f} s; "
-        f"{2 * read / n:.0f} exact neighbours an item; left, right and "
-        "embedding are of the low rank, not of the student"
+        f"{2 * read / n:.0f} exact neighbours an item; left, right, "
+        "embedding and linkage are of the low rank, not of the student"
     )
     return put_under(taught, last), [words]
 

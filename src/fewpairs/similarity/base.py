@@ -143,6 +143,11 @@ class Similarity(ABC):
     psd: bool = False
     proven: bool = False
     by_position: bool = False
+    contextual: bool = False
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Similarity":
+        """Return the same: a recipe never changes, and models and vectors are large."""
+        return self
 
     @abstractmethod
     def bind(self, items: Sequence[Any]) -> Scorer:

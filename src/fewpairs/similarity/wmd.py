@@ -126,6 +126,11 @@ class WMD(Similarity):
         """The call that makes this similarity, in short."""
         return f"WMD(gamma={self.gamma:g})"
 
+    @property
+    def contextual(self) -> bool:  # type: ignore[override]
+        """Whether a value depends on all items: tf-idf counts words in all of them."""
+        return self.weights == "tfidf"
+
     def identify(self) -> Iterable[Any]:
         """Return the options and a sample of the vectors."""
         array = self.vectors.array

@@ -1,0 +1,88 @@
+"""Average linkage on factors: time an item, and peak memory, as n grows.
+
+Indefinite factors of rank 100 in loose groups, 100 landmark columns read exactly, the
+whole tree. Each size runs in a process of its own, so that its peak memory is its own.
+"""
+
+import multiprocessing
+import resource
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fewpairs as fp
+from fewpairs.entries import Entries
+from fewpairs.methods.base import Factors
+
+SIZES = (5_000, 10_000, 20_000, 50_000)
+RANK = LANDMARKS = 100
+
+
+def approximation(n: int) -> fp.Approximation:
+    """Return an approximation of n items: indefinite factors and exact columns."""
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((n // 20, RANK))
+    left = centers[rng.integers(len(centers), size=n)]
+    left = (left + 0.7 * rng.standard_normal((n, RANK))) / np.sqrt(RANK)
+    signs = np.where(np.arange(RANK) % 4 == 3, -1.0, 1.0)
+    landmarks = np.sort(rng.choice(n, LANDMARKS, replace=False))
+    known = Entries(n, symmetric=True)
+    lines = (left[landmarks] * signs) @ left.T
+    known.add_lines(landmarks, lines + 0.05 * _symmetric(lines, landmarks, rng))
+    nothing = fp.Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
+    return fp.Approximation(
+        Factors(left, landmarks, "given", signature=signs), known, nothing
+    )
+
+
+def _symmetric(
+    like: NDArray[Any], landmarks: NDArray[Any], rng: np.random.Generator
+) -> NDArray[Any]:
+    noise = rng.standard_normal(like.shape)
+    W = noise[:, landmarks]
+    noise[:, landmarks] = (W + W.T) / 2
+    return noise
+
+
+def measure(n: int, threshold: float | None, out: Any) -> None:
+    """Link, and report seconds, peak memory, and memory before."""
+    approx = approximation(n)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    if threshold is None:
+        approx.linkage(progress=sys.stdout.isatty())
+    else:
+        approx.cluster(threshold, progress=sys.stdout.isatty())
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    out.put((seconds, peak * 1024 / 1e9, before * 1024 / 1e9))
+
+
+def run() -> None:
+    """Print a table of sizes."""
+    context = multiprocessing.get_context("spawn")
+    print(f"\nclusters, rank {RANK}, {LANDMARKS} exact columns; goal for 50,000:")
+    print("under 600 s and 3 GB. Memory is the whole process at its peak.\n")
+    print("| items | whole tree, s | ms an item | GB | threshold 0.5, s | GB |")
+    print("|---|---|---|---|---|---|")
+    for n in SIZES:
+        cells = []
+        for threshold in (None, 0.5):
+            out = context.Queue()
+            process = context.Process(target=measure, args=(n, threshold, out))
+            process.start()
+            cells.append(out.get())
+            process.join()
+        (whole, peak, _), (cut, cut_peak, _) = cells
+        print(
+            f"| {n:,} | {whole:.1f} | {whole / n * 1e3:.2f} | {peak:.2f} | "
+            f"{cut:.1f} | {cut_peak:.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    run()

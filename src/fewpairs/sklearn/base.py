@@ -1,0 +1,94 @@
+"""What the estimators share: items, and the similarity that parameters say."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from fewpairs import approximating
+from fewpairs.approximation import Approximation
+from fewpairs.errors import InputError
+from fewpairs.methods import Method
+from fewpairs.similarity.base import Similarity
+from fewpairs.similarity.exponential import Euclidean, Exponential, as_distance
+from fewpairs.similarity.remembered import Remembered, Store
+
+__all__ = ["SimilarityEstimator", "is_table"]
+
+
+class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
+    """What the estimators share: items, and the similarity of parameters."""
+
+    similarity: Any
+    gamma: float | None
+    store: Store | None
+    random_state: Any
+
+    def items_of(self, X: Any, *, reset: bool) -> Any:
+        """Return items: a checked array of numbers, or a list of anything else."""
+        if self.similarity is None or is_table(X):
+            least = 2 if reset else 1
+            return validate_data(
+                self, X, reset=reset, ensure_min_samples=least, dtype="numeric"
+            )
+        name = type(self).__name__
+        if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+            msg = f"{name}: X is {X!r:.60}; pass a list with one entry an item."
+            raise InputError(msg)
+        return list(X)
+
+    def _recipe(self, items: Any) -> Similarity:
+        """Return the similarity that the parameters say."""
+        gamma = self.gamma
+        if self.similarity is None:
+            distance: Similarity = Euclidean()
+            if gamma is None:  # 1 / a typical distance
+                spread = float(np.asarray(items).var(axis=0).sum())
+                gamma = 1 / np.sqrt(2 * spread) if spread > 0 else 1.0
+        else:
+            distance = approximating.as_similarity(self.similarity, type(self).__name__)
+            if gamma is not None:
+                distance = as_distance(distance)
+        if self.store is not None:
+            if not isinstance(self.store, Store):
+                msg = (
+                    f"{type(self).__name__}: store is {self.store!r:.60}; pass a "
+                    "fewpairs.sklearn.Store, or None."
+                )
+                raise InputError(msg)
+            distance = Remembered(distance, self.store)
+        return distance if gamma is None else Exponential(distance, gamma)
+
+    def approximate(self, items: Any, method: Method, budget: Any) -> Approximation:
+        """Approximate the similarities of the items that an estimator is fitted to."""
+        recipe = self._recipe(items)
+        if recipe.by_position:
+            msg = (
+                f"{type(self).__name__}: {recipe.name} has its own vectors or matrix "
+                "and does not look at X. Pass a similarity of items, such as "
+                "fewpairs.Cosine() for rows of numbers."
+            )
+            raise InputError(msg)
+        seed = self.random_state
+        if not isinstance(seed, (int, np.integer)):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        approx = approximating.approximate(
+            items, recipe, method=method, budget=budget, seed=int(seed)
+        )
+        if approx.shape[0] != len(items):
+            msg = (
+                f"{type(self).__name__}: {recipe.name} dropped "
+                f"{len(items) - approx.shape[0]:,} of {len(items):,} items. An "
+                "estimator needs them all: for fewpairs.WMD, pass empty='zero'."
+            )
+            raise InputError(msg)
+        return approx
+
+
+def is_table(X: Any) -> bool:
+    """Tell rows of numbers, or what scikit-learn refuses, from a list of items."""
+    if hasattr(X, "iloc"):
+        return getattr(X, "ndim", 1) == 2
+    return hasattr(X, "dtype") and getattr(X, "ndim", 1) == 2

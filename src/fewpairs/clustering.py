@@ -17,6 +17,7 @@ from fewpairs.kernels.average_linkage import (
     in_order,
     tree,
 )
+from fewpairs.kernels.blas import single_threaded
 from fewpairs.progress import Progress
 from fewpairs.similarity.base import Indices
 
@@ -69,7 +70,7 @@ def linkage_tree(items: Linked, call: str, progress: Progress) -> NDArray[np.flo
     if factors is None:
         return _dense_tree(items, np.arange(items.n), call)
     progress.start("joining clusters", items.n - 1)
-    return tree(items.n, chain(factors, tell=progress.advance))
+    return tree(items.n, _chained(factors, -np.inf, progress))
 
 
 def tree_labels(Z: NDArray[Any], clusters: int) -> Indices:
@@ -107,7 +108,7 @@ def average_merges(
         if len(members) > SMALL and factors is None:
             factors = items.corrected()
         if len(members) > SMALL and factors is not None:
-            here = chain(factors.part(members), floor=floor, tell=progress.advance)
+            here = _chained(factors.part(members), floor, progress)
             merges.append(_renamed(here, members))
             progress.advance(len(members) - len(here.first))
             continue
@@ -221,6 +222,16 @@ def _dense_tree(items: Linked, members: Indices, call: str) -> NDArray[np.float6
     Z = hierarchy.linkage(-D[np.triu_indices(m, 1)].astype(np.float64), "average")
     Z[:, 2] *= -1
     return np.asarray(Z)
+
+
+def _chained(items: Corrected, floor: float, progress: Progress) -> Merges:
+    """Follow the chain on one BLAS thread.
+
+    Its products are short and many: threads that wait for each other halve the time on
+    idle cores, and multiply it where other programs use them too.
+    """
+    with single_threaded():
+        return chain(items, floor=floor, tell=progress.advance)
 
 
 def _as_merges(Z: NDArray[Any], n: int) -> Merges:

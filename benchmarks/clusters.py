@@ -66,7 +66,8 @@ def run() -> None:
     print(f"\nclusters, rank {RANK}, {LANDMARKS} exact columns; goal for 50,000:")
     print("under 600 s and 3 GB. Memory is the whole process at its peak.\n")
     print(
-        "| items | whole tree, s | CPU s | CPU ms an item | GB | at 0.5, s | CPU s | GB |"
+        "| items | whole tree, s | CPU s | CPU ms an item | GB | at 0.5, s | CPU s "
+        "| GB |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for n in SIZES:

@@ -20,7 +20,7 @@ ROOMS = [
     | {
         f"kernels.{name}"
         for name in (
-            "average_linkage bags blas largest reference selection simd spectral"
+            "average_linkage bags blas largest lists reference selection simd spectral"
         ).split()
     },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient"},

@@ -71,7 +71,7 @@ def test_rows_of_an_asymmetric_matrix_are_ranked(method):
     np.testing.assert_allclose(similarities, best_of(approx.dense(), 5)[1], atol=1e-9)
 
 
-@pytest.mark.parametrize("index", ["faiss", "hnsw"])
+@pytest.mark.parametrize("index", ["lists", "faiss", "hnsw"])
 @pytest.mark.parametrize("name", ["nystrom", "sicur", "auto", "with a prior"])
 def test_an_index_finds_them_too_where_factors_are_indefinite(index, name):
     approx = fitted(name)
@@ -83,13 +83,14 @@ def test_an_index_finds_them_too_where_factors_are_indefinite(index, name):
     np.testing.assert_array_equal(found.similarities, approx.pairs(rows, found.indices))
 
 
-def test_an_index_finds_groups_in_lists():
+@pytest.mark.parametrize("index", ["lists", "faiss"])
+def test_an_index_finds_groups_in_lists(index):
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((150, 8))
     X = np.repeat(centers, 10, axis=0) + 0.1 * rng.standard_normal((1_500, 8))
     approx = fp.approximate(X, fp.Cosine(), method=fp.Nystrom(landmarks=10))
     exact = approx.neighbors(5).indices
-    found = approx.neighbors(5, index="faiss").indices
+    found = approx.neighbors(5, index=index).indices
     assert (exact[:, :, None] == found[:, None, :]).any(axis=2).mean() > 0.9
 
 

@@ -268,8 +268,9 @@ class Approximation:
         Parameters
         ----------
         index
-            ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead of the
-            products, for large n. Needs ``pip install 'fewpairs[index]'``.
+            ``"lists"``, ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead
+            of the products, for large n. The last two are of other libraries and need
+            ``pip install 'fewpairs[index]'``.
         candidates
             How many are proposed for each item, to a student or by an index.
         evaluations

@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, MissingExtraError
+from fewpairs.kernels.lists import Lists
 from fewpairs.methods.base import Factors
 from fewpairs.similarity.base import Indices
 
 __all__ = ["INDEXES", "nearest"]
 
-INDEXES = ("faiss", "hnsw")
-_LISTS = 6  # times √n lists of items
+INDEXES = ("lists", "faiss", "hnsw")
+_RECALL = 0.97  # of what a sample of items looks for, that lists are to find
+_LISTS = 6  # times √n lists of faiss
 _PROBED = 16  # lists that a search looks into
 _LINKS, _BREADTH = 16, 100  # of the graph that hnswlib builds
 _LEAST_LISTED = 1_000  # items from which lists are worth anything
@@ -28,7 +30,8 @@ def nearest(factors: Factors, count: int, index: str, call: str) -> Indices:
     prior counts by its slope. −1 stands for nothing.
     """
     if index not in INDEXES:
-        msg = f"{call}: index is {index!r:.60}; pass 'faiss', 'hnsw' or None."
+        known = ", ".join(map(repr, INDEXES))
+        msg = f"{call}: index is {index!r:.60}; pass {known} or None."
         raise InputError(msg)
     signs = factors.feature_signature
     if signs is None:
@@ -37,8 +40,12 @@ def nearest(factors: Factors, count: int, index: str, call: str) -> Indices:
         held = factors.features
         asked = held * signs.astype(held.dtype)
     asked, held = (np.ascontiguousarray(side, np.float32) for side in (asked, held))
+    count = min(count + 1, len(held))  # the item itself is among them
+    if index == "lists":
+        rng = np.random.default_rng(0)
+        return Lists(held, rng).search(asked, count, _RECALL, rng)[0]
     search = _faiss if index == "faiss" else _hnsw
-    return search(asked, held, min(count + 1, len(held)), call)
+    return search(asked, held, count, call)
 
 
 def _faiss(

@@ -19,7 +19,7 @@ from fewpairs.similarity.base import Indices
 __all__ = ["Neighbors", "check_k", "neighbors", "rank"]
 
 _TILE = 2_048  # rows and columns of a product whose largest entries are sought
-_PAIRS = 1 << 20  # predicted at once
+_PAIRS = 1 << 19  # predicted at once
 _LEAST_CANDIDATES = 128
 _SAMPLED = 200  # rows at most, for the recall
 
@@ -251,9 +251,11 @@ def rank(
     """
     n = len(partners)
     indices = np.empty((n, k), dtype=np.int64)
-    values: list[NDArray[Any]] = []
     step = max(1, _PAIRS // partners.shape[1])
-    for start in range(0, n, step):
+    starts = range(0, n, step)
+    values: dict[int, NDArray[Any]] = {}
+
+    def look(start: int) -> None:
         rows = np.arange(start, min(start + step, n))
         partner = np.sort(partners[rows], axis=1)
         good = (partner >= 0) & (partner != rows[:, None])
@@ -264,8 +266,11 @@ def rank(
         score[at, place] = answers
         order = np.argsort(-score, axis=1, kind="stable")[:, :k]
         indices[rows] = np.take_along_axis(partner, order, axis=1)
-        values.append(np.take_along_axis(score, order, axis=1))
-    return indices, np.concatenate(values)
+        values[start] = np.take_along_axis(score, order, axis=1)
+
+    _settle(approx.known)
+    in_lanes(look, starts)
+    return indices, np.concatenate([values[start] for start in starts])
 
 
 # --- how many were found ------------------------------------------------------------

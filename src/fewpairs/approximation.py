@@ -140,6 +140,11 @@ class Approximation:
             source=None,
         )
 
+    @cached_property
+    def indexes(self) -> dict[str, Any]:
+        """Indexes that ``neighbors`` has built, by name; they are not saved."""
+        return {}
+
     # --- what it answers -----------------------------------------------------------
 
     def pairs(self, i: ArrayLike, j: ArrayLike) -> NDArray[Any]:

@@ -87,7 +87,7 @@ def neighbors(
         if index is not None:
             from fewpairs.indexes import nearest
 
-            found = nearest(approx.factors, most, index, call)
+            found = nearest(approx.factors, most, index, call, approx.indexes)
             found = np.hstack([found, _known_best(approx.known, k)])
         elif student and most < n - 1:
             found = _of_student(approx, k, most)

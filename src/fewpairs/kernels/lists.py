@@ -1,9 +1,10 @@
 """Lists: largest inner products by looking into the nearest groups of rows alone.
 
-Rows are put into some 4·√n lists around centers (k-means). A query looks into the lists
-whose centers have the largest inner products with it. As in Jégou, Douze and Schmid
-(Product quantization for nearest neighbor search, 2011), but list by list: all queries
-of a list meet its rows in one matrix product, which is where processors are quickest.
+Rows are put into some 16·√n lists around centers (k-means). A query looks into the
+lists whose centers have the largest inner products with it. As in Jégou, Douze and
+Schmid (Product quantization for nearest neighbor search, 2011), but list by list: all
+queries of a list meet its rows in one matrix product, which is where processors are
+quickest.
 """
 
 from collections.abc import Iterator
@@ -18,9 +19,9 @@ __all__ = ["Lists"]
 
 Array = NDArray[np.float32]
 
-_PER_ROOT = 4  # lists for every √n
-_SAMPLED = 16  # rows a list that place its center
-_TURNS = 3  # of k-means
+_PER_ROOT = 16  # lists for every √n: short ones hold what belongs together
+_SAMPLED = 8  # rows a list that place its center
+_TURNS = 2  # of k-means
 _ASKED = 256  # queries that tell how many lists are enough
 _FIRST = 4  # lists that are tried first
 _BLOCK = 1 << 22  # numbers at once
@@ -29,13 +30,13 @@ _BLOCK = 1 << 22  # numbers at once
 class Lists:
     """Rows of an array, ready to be searched.
 
-    Price: n·√n·d multiplications to build, and for every list that a query looks into
-    √n/4·d to search. Memory: the rows once more.
+    Price: 16·n·√n·d multiplications to build, as many to choose lists for n queries,
+    and √n/16·d for every list that a query looks into. Memory: the rows once more.
     """
 
     def __init__(self, rows: Array, rng: np.random.Generator) -> None:
         n = len(rows)
-        number = max(1, min(n, int(_PER_ROOT * np.sqrt(n))))
+        number = max(1, min(n // 4, int(_PER_ROOT * np.sqrt(n))))
         self._centers = _centers(rows, number, rng)
         home = _nearest(rows, self._centers)
         self._order = np.argsort(home, kind="stable")

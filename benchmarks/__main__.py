@@ -11,6 +11,7 @@ ALL = (
     "wmd",
     "pair_mlp",
     "cross_encoder",
+    "larger",
     "default_cost",
     "no_explosion",
     "default",

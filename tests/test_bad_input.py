@@ -319,14 +319,15 @@ def test_embeddings_for_landmarks_that_do_not_fit():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"store": "a path"}, r"store is 'a path'; pass a fewpairs\.Ledger"),
+        ({"store": 7}, r"store is 7; pass a path, a URL, a fewpairs\.Ledger"),
         ({"prior": np.ones((39, 2))}, "prior has 39 embeddings for 40 items"),
         ({"prior": np.full((40, 2), np.nan)}, "row 0 of prior is not finite"),
         ({"prior": "minilm"}, "prior is str of shape"),
         ({"prior": np.eye(40), "method": "sms"}, "SMSNystrom takes no prior"),
         ({"target_error": -1}, "target_error is -1; pass a number above 0"),
-        ({"executor": 4}, "executor= is reserved"),
-        ({"progress": "yes"}, "progress is 'yes'; pass True, False or an object"),
+        ({"executor": 4}, "executor is 4; pass 'serial', 'threads'"),
+        ({"executor": "threads:0"}, "executor is 'threads:0'; pass"),
+        ({"progress": "yes"}, "progress is 'yes'; pass True, False, a function"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, message):

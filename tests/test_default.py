@@ -227,7 +227,7 @@ def test_a_student_is_trained_where_evaluations_cost_more(
 ):
     """A clock that only the similarity moves."""
     clock = [0.0]
-    monkeypatch.setattr("fewpairs.evaluator.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("fewpairs.calling.time.perf_counter", lambda: clock[0])
 
     def slow(a, b):
         clock[0] += an_evaluation * len(a)

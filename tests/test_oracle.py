@@ -82,8 +82,74 @@ def test_no_entry_or_mirror_is_ever_evaluated_twice(reads, symmetric, symmetrize
     calls = [tuple(sorted(c)) if symmetric else c for c in function.calls]
     assert len(calls) == len(set(calls))
     assert oracle.evaluations - start == len(function.calls)
+    assert oracle.charged == oracle.evaluations
     if diag is not None:
         assert all(a != b for a, b in calls)
+
+
+@given(READS, READS, st.booleans(), st.booleans(), st.sampled_from([None, 1.0]))
+def test_a_run_is_charged_the_same_whatever_its_ledger_knows(
+    before, reads, symmetric, symmetrize, diagonal
+):
+    K = random_matrix(15, symmetric=symmetric)
+    if diagonal is not None:
+        np.fill_diagonal(K, diagonal)
+    ledger = Ledger()
+    options = {"symmetrize": symmetrize, "diagonal": diagonal, "symmetric": symmetric}
+
+    def follow(script, **more):
+        oracle, function = counted_oracle(K, **options, **more)
+        for read, positions in script:
+            S = np.array(positions)
+            ends = (S, S[::-1]) if read == "pairs" else (S,)
+            getattr(oracle, read)(*ends)
+        return oracle, function
+
+    follow(before, ledger=ledger)
+    paid = ledger.evaluations
+    shared, function = follow(reads, ledger=ledger)
+    alone, _ = follow(reads)
+    assert shared.charged == alone.charged == alone.evaluations
+    assert shared.evaluations == len(function.calls) == ledger.evaluations - paid
+    assert shared.evaluations <= alone.evaluations
+
+
+def readings(oracle):
+    """What a script of all kinds of reads returns."""
+    return [
+        oracle.columns(np.array([3, 8, 1])),
+        oracle.pairs(np.array([2, 5, 9]), np.array([9, 5, 2])),
+        oracle.principal(np.array([4, 8, 6, 7])),
+        oracle.rows(np.array([5, 0, 8, 11])),
+        oracle.diagonal(np.array([13, 2])),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_wherever_a_run_fails_another_pays_for_the_rest_alone(symmetric, seed):
+    K = random_matrix(20, symmetric=symmetric)
+    ledger, paid = Ledger(), []
+
+    def reader(most):
+        def judge(a, b):
+            if len(paid) >= most:
+                raise RuntimeError("down")
+            paid.append((a, b))
+            return float(K[a, b])
+
+        similarity = fp.from_function(judge, symmetric=symmetric, chunk=7, name="judge")
+        scorer = similarity.bind(range(20))
+        return Oracle(scorer, similarity, symmetrize=False, ledger=ledger)
+
+    for most in np.sort(np.random.default_rng(seed).integers(20, 100, 3)):
+        with pytest.raises(fp.SimilarityError, match="down"):
+            readings(reader(most))
+        assert ledger.evaluations == len(paid) == most
+    plain, function = counted_oracle(K, symmetric=symmetric, symmetrize=False)
+    for got, expected in zip(readings(reader(np.inf)), readings(plain), strict=True):
+        assert np.array_equal(got, expected)
+    assert len(paid) == len(function.calls)
 
 
 def test_the_budget_is_checked_before_the_similarity_is_called():

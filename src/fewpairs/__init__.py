@@ -13,6 +13,7 @@ from fewpairs.errors import (
     InputError,
     MissingExtraError,
     SimilarityError,
+    StoreError,
 )
 from fewpairs.landmarks import KMeansMedoids, Uniform
 from fewpairs.ledger import Ledger
@@ -40,6 +41,7 @@ from fewpairs.similarity import (
 )
 
 if TYPE_CHECKING:
+    from fewpairs.similarity.asynchronous import from_async
     from fewpairs.similarity.cross_encoder import CrossEncoder
     from fewpairs.similarity.pair_mlp import PairMLP
     from fewpairs.similarity.pair_training import train_pair_mlp
@@ -72,10 +74,12 @@ __all__ = [
     "SimilarityError",
     "Skeleton",
     "StaCUR",
+    "StoreError",
     "StringSimilarity",
     "TokenOverlap",
     "Uniform",
     "approximate",
+    "from_async",
     "from_function",
     "from_matrix",
     "load",
@@ -83,8 +87,9 @@ __all__ = [
     "train_pair_mlp",
 ]
 
-# Names of the torch extra, found when they are first used.
+# Names that need asyncio or the torch extra, found when they are first used.
 _LAZY = {
+    "from_async": "fewpairs.similarity.asynchronous",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
     "PairMLP": "fewpairs.similarity.pair_mlp",
     "train_pair_mlp": "fewpairs.similarity.pair_training",

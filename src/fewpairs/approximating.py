@@ -1,11 +1,13 @@
 """The verb: approximate a similarity matrix from a few of its pairs."""
 
+import contextlib
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,17 +22,19 @@ from fewpairs.certificate import (
 )
 from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
+from fewpairs.execution import Crew, Site, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger import Identity, Ledger
 from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
-from fewpairs.oracle import Oracle, Reading, pairs_to_check
+from fewpairs.oracle import Oracle, Reading
 from fewpairs.priors import Prior, as_prior
-from fewpairs.progress import Progress, Silence, as_progress
+from fewpairs.progress import Progress, Silence, Status, as_progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.function import from_function
 from fewpairs.similarity.matrix import from_matrix
+from fewpairs.symmetry import pairs_to_check
 from fewpairs.tariff import Budget, Tariff, check_budget
 
 __all__ = ["approximate", "as_similarity", "bind", "check_seed", "foresee", "settle"]
@@ -44,11 +48,11 @@ def approximate(
     budget: Budget = 0.05,
     seed: int = 0,
     symmetrize: bool = True,
-    store: Ledger | None = None,
-    progress: bool | Progress = False,
+    store: Ledger | str | PathLike[str] | None = None,
+    progress: bool | Progress | Callable[[Status], object] = False,
     prior: Any = None,
     target_error: float | None = None,
-    executor: None = None,
+    executor: Any = None,
 ) -> Approximation:
     """Approximate all pairwise similarities of ``items`` from a few of them.
 
@@ -76,10 +80,13 @@ def approximate(
         Read an asymmetric similarity as ½(K + Kᵀ). ``False`` reads it as it is,
         for methods that can: skeleton, SiCUR, StaCUR and optimal.
     store
-        A :class:`~fewpairs.Ledger` that keeps what is paid for; entries that it
-        holds already are free.
+        Where what is paid for is kept: a folder, any URL that fsspec knows, or a
+        :class:`~fewpairs.Ledger`. Entries that it holds already are free. In a folder
+        they survive whatever happens to the process: call again, and what is missing
+        is evaluated.
     progress
-        ``True`` shows a bar; or an object with the methods of
+        ``True`` shows a bar; or a function that is called with a
+        :class:`~fewpairs.progress.Status`; or an object with the methods of
         :class:`~fewpairs.progress.Progress`.
     prior
         A cheap similarity that says something about the expensive one: an (n, d) array
@@ -91,7 +98,11 @@ def approximate(
         certificate's interval is below this relative error, or the budget ends.
         ``approx.method`` says which.
     executor
-        Reserved.
+        Who calls the similarity: ``None`` (here, one chunk after the other),
+        ``"threads"``, ``"processes"`` or ``"gpus"`` (one process a GPU), with a number
+        if you like (``"processes:4"``); any executor of :mod:`concurrent.futures`; a
+        ``dask.distributed.Client``, or the address of a scheduler. The result is the
+        same.
 
     Returns
     -------
@@ -104,6 +115,8 @@ def approximate(
         Before anything is paid for.
     SimilarityError
         Where the similarity fails; what was paid for is in its ``.ledger``.
+    StoreError
+        Where ``store`` is damaged, full, read-only, in use or too new.
 
     Examples
     --------
@@ -118,7 +131,9 @@ def approximate(
     call = "fewpairs.approximate"
     chosen = as_method(method)
     budget = check_budget(budget, call)
-    _check_options(call, store=store, executor=executor, target=target_error)
+    check_executor(executor, call)
+    _check_target(call, target_error)
+    ledger = as_ledger(store, call)
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
@@ -130,10 +145,11 @@ def approximate(
         method=chosen,
         seed=check_seed(seed, call),
         symmetrize=symmetrize,
-        store=store,
+        store=ledger,
         progress=shown,
-        identity=partial(identity_of, recipe, items),
         items=items,
+        executor=executor,
+        identity=partial(identity_of, recipe, items),
         dropped=_dropped(scorer, items),
     )
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
@@ -155,6 +171,7 @@ class Run:
     progress: Progress
     identity: Callable[[], Identity]
     items: Sequence[Any] | None = None
+    executor: Any = None
     dropped: int = 0
     reading: Reading | None = None  # of the run before
 
@@ -176,7 +193,8 @@ class Run:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what binding makes again: scorers hold modules and devices."""
-        state = {**self.__dict__, "scorer": None, "progress": Silence()}
+        state = {**self.__dict__, "scorer": None, "executor": None}
+        state["progress"] = Silence()
         if "reader" in state:
             state["reading"] = Reading(self.reader.known, self.reader.symmetric)
             del state["reader"]
@@ -212,14 +230,15 @@ class Run:
         limit = tariff.limit(budget) or 0
         if budget == 1.0 and isinstance(budget, float):
             limit += approx.bill.for_symmetry
-        paid = approx.bill.plus_answers(self.reader.evaluations)
-        left = limit - paid.evaluations
+        paid = approx.bill.plus_answers(self.reader.evaluations, self.reader.charged)
+        # Not what was paid for now: with a ledger that would depend on what it knew.
+        left = limit - paid.charged
         if left < 1:
             msg = (
                 f"{call}: a budget of {limit:,} evaluations is spent already, "
-                f"{paid.evaluations:,} are paid for. Pass a larger one."
+                f"{paid.charged:,} are paid for. Pass a larger one."
             )
-            raise BudgetError(msg, needed=paid.evaluations + 1, allowed=limit)
+            raise BudgetError(msg, needed=paid.charged + 1, allowed=limit)
         everything = self.method.everything(tariff)
         if limit >= tariff.everything() and everything is not None:
             settled = Settled(everything, 0, left)
@@ -241,7 +260,7 @@ class Run:
         approx = self.from_nothing(size, settled)
         while approx.certificate.interval[1] > target and size < most:
             size = min(2 * size, most)
-            if size <= approx.evaluations:
+            if size <= approx.bill.charged:
                 continue
             try:
                 approx = approx.grow(size)
@@ -287,7 +306,7 @@ class Run:
             before = Reading(self.reader.known.copy(), before.symmetric)
             salt = before.entries.moments().number
             certificate_rng = np.random.default_rng([self.seed, salt])
-        try:
+        with self._crew() as crew, self._session() as ledger:
             self.scorer.prepare(lambda what: self.progress.start(what, None))
             started = time.perf_counter()
             self.progress.start("evaluating", expected)
@@ -296,12 +315,14 @@ class Run:
                 self.recipe,
                 budget=budget,
                 symmetrize=self.symmetrize,
-                ledger=self.store,
+                ledger=ledger,
                 progress=self.progress,
                 rng=symmetry_rng,
                 identity=self.identity,
                 before=before,
+                crew=crew,
             )
+            self._enter(budget, expected)
             for_symmetry = oracle.evaluations
             settled = plan(oracle)
             factors = settled.method.fit(oracle, fit_rng)
@@ -313,8 +334,8 @@ class Run:
             else:  # a yardstick that has read everything, answering from its factors
                 known = Entries(oracle.n, symmetric=oracle.symmetric)
                 evidence = exact_certificate(oracle.read, factors)
-        finally:
-            self.progress.finish()
+            if ledger is not None:
+                ledger.finish()
         bill = Bill(
             similarity=_in_words(self.recipe, oracle.tariff, dropped=self.dropped),
             evaluations=oracle.evaluations,
@@ -323,12 +344,51 @@ class Run:
             for_symmetry=for_symmetry,
             everything=oracle.tariff.everything(),
             evaluating=oracle.seconds,
-            computing=time.perf_counter() - started - oracle.seconds,
+            computing=max(0.0, time.perf_counter() - started - oracle.seconds),
+            charged=oracle.charged,
+            money=oracle.money,
         )
         if paid is not None:
             bill = paid.plus(bill)
         source = replace(self, reading=oracle.reading()) if factors.exact else None
         return Approximation(factors, known, evidence, bill, source)
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[Ledger | None]:
+        """Have the ledger to oneself, and the watchers told of the end."""
+        try:
+            if self.store is None:
+                yield None
+            else:
+                with self.store.session() as ledger:
+                    yield ledger
+        finally:
+            self.progress.finish()
+
+    @contextlib.contextmanager
+    def _crew(self) -> Iterator[Crew]:
+        crew = assemble(self.executor, Site(self.scorer, self.recipe, self.items))
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+    def _enter(self, budget: Budget, expected: int) -> None:
+        """Write down in the ledger what this run is asked for."""
+        if self.store is None:
+            return
+        prior = getattr(self.method, "prior", None)
+        before = None if self.reading is None else self.reading.entries.moments().number
+        asked = (repr(self.method), budget, self.seed, self.symmetrize, before)
+        embeddings = None if prior is None else prior.embeddings
+        key = fingerprint([*asked, prior and prior.name, embeddings])
+        facts = {
+            "method": type(self.method).__name__,
+            "budget": budget,
+            "seed": self.seed,
+            "expected": expected,
+        }
+        self.store.start(key, facts)
 
 
 class Settled(NamedTuple):
@@ -472,9 +532,10 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
 
 def identity_of(similarity: Similarity, items: Sequence[Any] | None) -> Identity:
     """Return fingerprints of a similarity and of its items, for a ledger."""
-    return fingerprint(similarity.identify()), fingerprint(
-        () if items is None else items
-    )
+    things: Iterable[Any] = () if items is None else items
+    if isinstance(items, np.ndarray):  # at once, not row by row
+        things = (items,)
+    return fingerprint(similarity.identify()), fingerprint(things)
 
 
 def check_seed(seed: Any, call: str) -> int:
@@ -497,7 +558,7 @@ def _with_prior(method: Method, prior: Prior | None, call: str) -> Method:
     return replace(method, prior=prior)
 
 
-def _check_options(call: str, *, store: Any, executor: Any, target: Any) -> None:
+def _check_target(call: str, target: Any) -> None:
     if target is not None and not (
         isinstance(target, Real)
         and not isinstance(target, bool)
@@ -505,12 +566,19 @@ def _check_options(call: str, *, store: Any, executor: Any, target: Any) -> None
     ):
         msg = f"{call}: target_error is {target!r:.60}; pass a number above 0, or None."
         raise InputError(msg)
-    if store is not None and not isinstance(store, Ledger):
-        msg = f"{call}: store is {store!r:.60}; pass a fewpairs.Ledger, or None."
-        raise InputError(msg)
-    if executor is not None:
-        msg = f"{call}: executor= is reserved and has no meaning yet; pass None."
-        raise InputError(msg)
+
+
+def as_ledger(store: Any, call: str) -> Ledger | None:
+    """Return a ledger: one that is given, or the one at a path."""
+    if store is None or isinstance(store, Ledger):
+        return store
+    if isinstance(store, (str, PathLike)) and str(store):
+        return Ledger(store)
+    msg = (
+        f"{call}: store is {store!r:.60}; pass a path, a URL, a fewpairs.Ledger, or "
+        "None."
+    )
+    raise InputError(msg)
 
 
 def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:

@@ -12,6 +12,7 @@ from scipy import sparse
 from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Entries
 from fewpairs.errors import InputError
+from fewpairs.kernels.spectral import leading_features
 from fewpairs.methods.base import Factors
 from fewpairs.progress import Progress
 from fewpairs.reader import Reader
@@ -241,17 +242,9 @@ class Approximation:
                 f"number from 1 to the rank, {features.shape[1]}."
             )
             raise InputError(msg)
-        Q, R = np.linalg.qr(features.astype(np.float64))
         if signs is not None:
-            values, vectors = np.linalg.eigh((R * signs) @ R.T)
-            top = np.argsort(-np.abs(values), kind="stable")[:dim]
-            core = vectors[:, top] * np.sqrt(np.abs(values[top]))
-        else:
-            Q, R = np.linalg.qr(self.left.astype(np.float64))
-            _, other = np.linalg.qr(self.right.astype(np.float64))
-            U, s, _ = np.linalg.svd(R @ other.T)
-            core = U[:, :dim] * np.sqrt(s[:dim])
-        return np.asarray((Q @ core).astype(features.dtype))
+            return leading_features(features, int(dim), signs=signs)
+        return leading_features(self.left, int(dim), right=self.right)
 
     def neighbors(
         self,

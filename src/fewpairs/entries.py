@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.kernels import scratch
 from fewpairs.similarity.base import Indices
 
 __all__ = ["Axis", "Entries", "Lines", "Moments"]
@@ -33,13 +34,22 @@ class Lines:
         values.flags.writeable = False
         # Summed now, while the values are at hand: later they may be on disk.
         # In float64: squares of float32 values may be out of their range.
-        sums = values.sum(axis=1, dtype=np.float64)
+        sums = np.zeros(len(values))
+        squares = np.zeros(len(values))
         with np.errstate(over="ignore", under="ignore"):
-            squares = np.empty(len(values))
-            for p, line in enumerate(values):
-                wide = line.astype(np.float64, copy=False)
-                squares[p] = np.einsum("t,t->", wide, wide)
+            for part in scratch.parts(values.shape[1], len(values)):
+                wide = scratch.rows_of(values.T, part).T.astype(np.float64, copy=False)
+                sums += wide.sum(axis=1)
+                squares += np.einsum("kn,kn->k", wide, wide)
         return cls(indices, values, position, sums, squares)
+
+    @classmethod
+    def with_holes(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
+        """Index lines of which some entries are missing: NaN."""
+        position = np.full(values.shape[1], -1, dtype=np.int32)
+        position[indices] = np.arange(len(indices), dtype=np.int32)
+        nothing = np.empty(0)
+        return cls(indices, values, position, nothing, nothing)
 
 
 class Moments(NamedTuple):
@@ -71,6 +81,8 @@ class Entries:
         self.diagonal = diagonal
         self.columns: list[Lines] = []
         self.rows: list[Lines] = []
+        # Lines with holes: what a run that was stopped leaves in a ledger.
+        self.partial: dict[Axis, list[Lines]] = {"columns": [], "rows": []}
         self._keys = np.empty(0, dtype=np.int64)
         self._values = np.empty(0)
         self._added: list[tuple[Indices, NDArray[Any]]] = []
@@ -90,8 +102,27 @@ class Entries:
     def add_pairs(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
         """Keep scattered entries; known ones may come again."""
         if len(i):
-            self._added.append((self._key(i, j), np.asarray(values, dtype=np.float64)))
+            self._added.append((self.keys(i, j), np.asarray(values, dtype=np.float64)))
             self._table = self._moments = None
+
+    def add_partial(
+        self, indices: Indices, values: NDArray[Any], axis: Axis = "columns"
+    ) -> None:
+        """Keep lines of which not all is known: NaN marks what is missing.
+
+        They are looked up and filled in from, and take no part in anything else.
+        """
+        side: Axis = "columns" if self.symmetric else axis
+        self.partial[side].append(Lines.with_holes(indices, values))
+
+    def drop_partial(self, indices: Indices, axis: Axis) -> None:
+        """Forget lines with holes that have been completed."""
+        side: Axis = "columns" if self.symmetric else axis
+        self.partial[side] = [
+            lines
+            for lines in self.partial[side]
+            if not np.array_equal(lines.indices, indices)
+        ]
 
     def transformed(self, function: Callable[[Any], Any]) -> "Entries":
         """Return the same entries with ``function`` applied to every value."""
@@ -104,6 +135,8 @@ class Entries:
         for axis, blocks in sides:
             for lines in blocks:
                 out.add_lines(lines.indices, function(lines.values), axis)
+            for lines in self.partial[axis]:
+                out.add_partial(lines.indices, function(lines.values), axis)
         keys, values = self.scattered()
         out.add_pairs(*self._ends(keys), function(values))
         return out
@@ -128,10 +161,14 @@ class Entries:
         for block in blocks:
             if np.array_equal(block.indices, indices):
                 return block.values
-        out = np.empty((len(indices), self.n), dtype=self._dtype(blocks))
+        largest = max(blocks, key=lambda block: block.values.size).values
+        out = scratch.lines_like(largest, len(indices), self._dtype(blocks))
         for block in blocks:
             position = block.position[indices]
-            out[position >= 0] = block.values[position[position >= 0]]
+            here = np.flatnonzero(position >= 0)
+            for part in scratch.parts(self.n, len(here)):
+                out[here, part] = block.values[position[here], part]
+                scratch.drop(out, block.values)
         return out
 
     def lookup(
@@ -143,14 +180,16 @@ class Entries:
         if self.diagonal is not None:
             known |= i == j
             values[known] = self.diagonal
-        for lines, line, along in self._views(i, j):
+        for lines, line, along in self._views(i, j, holes=True):
             position = lines.position[line]
             hit = np.flatnonzero((position >= 0) & ~known)
-            values[hit] = lines.values[position[hit], along[hit]]
-            known[hit] = True
+            found = lines.values[position[hit], along[hit]]
+            whole = ~np.isnan(found)
+            values[hit[whole]] = found[whole]
+            known[hit[whole]] = True
         keys, scattered = self.scattered()
         if len(keys):
-            wanted = self._key(i, j)
+            wanted = self.keys(i, j)
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             hit = np.flatnonzero((keys[at] == wanted) & ~known)
             values[hit] = scattered[at[hit]]
@@ -164,6 +203,7 @@ class Entries:
             part = table[rows][:, columns].tocoo()
             # The table holds positions counted from 1, so that a 0 stays an entry.
             out[part.row, part.col] = self._values[part.data - 1]
+        self._overlay_holes(out, rows, columns)
         for lines in self.columns:
             position = lines.position[columns]
             hit = np.flatnonzero(position >= 0)
@@ -176,6 +216,15 @@ class Entries:
                 out[hit] = lines.values[np.ix_(position[hit], columns)]
         if self.diagonal is not None:
             out[rows[:, None] == columns[None, :]] = self.diagonal
+
+    def _overlay_holes(
+        self, out: NDArray[Any], rows: Indices, columns: Indices
+    ) -> None:
+        down, across = self.partial["columns"], self.partial["rows"]
+        for lines in down:
+            _lay(out, lines, columns, rows)
+        for lines in down if self.symmetric else across:
+            _lay(out.T, lines, rows, columns)
 
     def hide(self, out: NDArray[Any], rows: Indices) -> None:
         """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
@@ -193,6 +242,7 @@ class Entries:
         """Return entries that can be added to without changing these."""
         out = Entries(self.n, symmetric=self.symmetric, diagonal=self.diagonal)
         out.columns, out.rows = list(self.columns), list(self.rows)
+        out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
         out._keys, out._values = self.scattered()
         out._moments = self._moments
         return out
@@ -206,6 +256,61 @@ class Entries:
             self._values = values[first]
             self._added = []
         return self._keys, self._values
+
+    def fill_lines(
+        self, out: NDArray[Any], indices: Indices, axis: Axis = "columns"
+    ) -> None:
+        """Write what is known of these lines into ``out``, of shape (k, n)."""
+        across: Axis = "rows" if axis == "columns" else "columns"
+        crossing = self.line_indices(across)
+        if len(crossing):
+            out[:, crossing] = self.lines(crossing, across)[:, indices].T
+        line, where, values = self.scattered_in_lines(indices, axis)
+        out[line, where] = values
+        if self.partial["columns"] or self.partial["rows"]:
+            view = out.T if axis == "columns" else out
+            everything = np.arange(self.n)
+            ends = (everything, indices) if axis == "columns" else (indices, everything)
+            self._overlay_holes(view, *ends)
+        if self.diagonal is not None:
+            out[np.arange(len(indices)), indices] = self.diagonal
+
+    def off_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[NDArray[np.bool_], Indices, Indices]:
+        """Return where these lines cross no known line, nor each other's mirrors.
+
+        And the entries that are known there nevertheless: which line, where on it.
+        """
+        across: Axis = "rows" if axis == "columns" else "columns"
+        rest = np.ones(self.n, dtype=bool)
+        rest[self.line_indices(across)] = False
+        if self.symmetric:
+            rest[indices] = False
+        line, where, _ = self.scattered_in_lines(indices, axis)
+        if self.diagonal is not None:
+            line = np.concatenate([line, np.arange(len(indices))])
+            where = np.concatenate([where, indices])
+        return rest, line[rest[where]], where[rest[where]]
+
+    def missing_in_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[int, int]:
+        """Return how many entries of these lines are unknown, and of the diagonal.
+
+        Mirrors count once. Lines with holes are not looked at.
+        """
+        rest, line, where = self.off_lines(indices, axis)
+        missing = int(rest.sum()) * len(indices) - len(line)
+        if self.symmetric:
+            W = np.full((len(indices), len(indices)), np.nan)
+            self.overlay(W, indices, indices)
+            own = np.isnan(np.triu(W))
+            on_diagonal = int(np.diagonal(own).sum())
+            return missing + int(own.sum()) - on_diagonal, on_diagonal
+        on_diagonal = int(rest[indices].sum())
+        on_diagonal -= int((where == indices[line]).sum())
+        return missing - on_diagonal, on_diagonal
 
     def scattered_in_lines(
         self, indices: Indices, axis: Axis = "columns"
@@ -239,6 +344,22 @@ class Entries:
         """Number of off-diagonal entries that the matrix has, mirrors once."""
         ordered = self.n * (self.n - 1)
         return ordered // 2 if self.symmetric else ordered
+
+    def pairs_known(self) -> int:
+        """Return how many off-diagonal entries are known, at least, mirrors once.
+
+        Of lines with holes, what lies on other lines is left out.
+        """
+        number = self.moments().number
+        for axis, blocks in self.partial.items():
+            for lines in blocks:
+                rest, line, _ = self.off_lines(lines.indices, axis)
+                number -= len(line)
+                for part in scratch.parts(self.n, len(lines.indices)):
+                    found = ~np.isnan(lines.values[:, part])
+                    number += int(found[:, rest[part]].sum())
+                    scratch.drop(lines.values)
+        return max(0, number)
 
     def moments(self) -> Moments:
         """Return number, sum and sum of squares of the known off-diagonal entries."""
@@ -325,7 +446,7 @@ class Entries:
             j = rng.integers(self.n - 1, size=draws)
             j += j >= i
             fresh = ~self.lookup(i, j)[0]
-            keys = np.concatenate([chosen, self._key(i[fresh], j[fresh])])
+            keys = np.concatenate([chosen, self.keys(i[fresh], j[fresh])])
             _, first = np.unique(keys, return_index=True)
             chosen = keys[np.sort(first)]
         return self._ends(chosen[:size])
@@ -347,13 +468,24 @@ class Entries:
     def _lines(self, axis: Axis) -> list[Lines]:
         return self.columns if self.symmetric or axis == "columns" else self.rows
 
-    def _views(self, i: Indices, j: Indices) -> list[tuple[Lines, Indices, Indices]]:
+    def _views(
+        self, i: Indices, j: Indices, *, holes: bool = False
+    ) -> list[tuple[Lines, Indices, Indices]]:
         """All ways in which a line may hold (i, j): lines, which line, where on it."""
-        views = [(lines, j, i) for lines in self.columns]
-        across = self.columns if self.symmetric else self.rows
+        down, across = self._sides(holes=holes)
+        views = [(lines, j, i) for lines in down]
         return views + [(lines, i, j) for lines in across]
 
-    def _key(self, i: Indices, j: Indices) -> Indices:
+    def _sides(self, *, holes: bool = False) -> tuple[list[Lines], list[Lines]]:
+        """Return what there is of columns and of rows, mirrors too."""
+        down, across = self.columns, self.rows
+        if holes:
+            down = down + self.partial["columns"]
+            across = across + self.partial["rows"]
+        return down, down if self.symmetric else across
+
+    def keys(self, i: Indices, j: Indices) -> Indices:
+        """Return i·n + j, of mirrors (i ≤ j) where the matrix is symmetric."""
         if self.symmetric:
             i, j = np.minimum(i, j), np.maximum(i, j)
         return np.asarray(i * self.n + j)
@@ -377,3 +509,12 @@ class Entries:
     @staticmethod
     def _dtype(blocks: list[Lines]) -> np.dtype[Any]:
         return np.result_type(*(block.values.dtype for block in blocks))
+
+
+def _lay(out: NDArray[Any], lines: Lines, own: Indices, along: Indices) -> None:
+    """Write what lines with holes know into ``out``: a column a line."""
+    position = lines.position[own]
+    for at in np.flatnonzero(position >= 0):
+        found = lines.values[position[at]][along]
+        known = ~np.isnan(found)
+        out[known, at] = found[known]

@@ -17,6 +17,7 @@ __all__ = [
     "MissingExtraError",
     "SimilarityError",
     "StaleWarning",
+    "StoreError",
 ]
 
 
@@ -58,6 +59,23 @@ class SimilarityError(FewpairsError, RuntimeError):
     def __init__(self, message: str, *, pair: tuple[int, int] | None = None) -> None:
         super().__init__(message)
         self.pair = pair
+        self.ledger: Ledger | None = None
+
+
+class StoreError(FewpairsError, OSError):
+    """A ledger on disk cannot be read or written: damaged, full, in use, too new.
+
+    What it holds stays readable.
+
+    Attributes
+    ----------
+    ledger
+        Where writing failed: everything paid for so far, in memory too. Pass it as
+        ``store=`` to go on without paying for it again.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
         self.ledger: Ledger | None = None
 
 

@@ -1,195 +1,206 @@
-"""Evaluator: fills in missing entries. The one place that calls a similarity."""
+"""Evaluator: fills in missing entries, chunk by chunk, by whoever does the calls."""
 
-import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import SimilarityError
-from fewpairs.similarity.base import Indices, Interrupted, Scorer
+from fewpairs.calling import Outcome, Task
+from fewpairs.execution import Crew
+from fewpairs.grid import Piece
+from fewpairs.similarity.base import Indices, Scorer, cut
 
 __all__ = ["Evaluator"]
 
-# Below this size a triangle of the matrix is read as single pairs; above it is cut
-# into a square block and two smaller triangles, so that scorers see whole blocks.
-_SMALL_TRIANGLE = 48
-_HALF = (np.float16, np.float32)
+# Told of a chunk that is whole: its number, where it is, whether it was paid for now.
+Keep = Callable[[int, Piece, bool], None]
+# Told of what was paid for of a chunk that failed: items, items, values.
+Rescue = Callable[[Indices, Indices, NDArray[Any]], None]
 
 
 class Evaluator:
     """Fills arrays whose missing entries are NaN, chunk by chunk.
 
     What fails is returned, not raised, so that its caller can first keep what has
-    been paid for: every ``fill_*`` method returns ``None`` or an error, and leaves
-    NaN where nothing was evaluated.
+    been paid for: ``fill`` returns ``None`` or an error, and leaves NaN where nothing
+    was evaluated.
 
     Parameters
     ----------
+    crew
+        Those who call the similarity.
     scorer
-        The similarity, bound to its items.
-    name
-        How messages call it.
+        Its facts: how many pairs make a chunk, whether it has blocks of its own.
     report
         Told of every finished call: how many evaluations it was.
 
     Attributes
     ----------
-    symmetric
-        Whether the matrix that is filled is symmetric: one triangle is evaluated.
+    rescue
+        Told of what was paid for of a chunk that failed.
     averages
         Whether an entry is ½(s(a, b) + s(b, a)), at two evaluations.
     seconds
-        Time spent inside the similarity.
+        Time spent inside the similarity, all workers together.
     """
 
     def __init__(
-        self, scorer: Scorer, name: str, report: Callable[[int], None]
+        self, crew: Crew, scorer: Scorer, report: Callable[[int], None]
     ) -> None:
-        self.symmetric = True
         self.averages = False
         self.seconds = 0.0
-        self.name = name
-        self._scorer = scorer
-        self._report = report
+        self.chunk = int(scorer.chunk)
         # Where blocks are no faster than pairs, pairs lose less on an error.
-        self._pairwise = type(scorer).block is Scorer.block
+        self.blocks = type(scorer).block is not Scorer.block
+        self._crew = crew
+        self._report = report
+        self.rescue: Rescue | None = None
 
-    def fill_principal(self, W: NDArray[Any], indices: Indices) -> BaseException | None:
-        """Fill a principal block; when symmetric, evaluate one triangle of it."""
-        if not self.symmetric:
-            return self.fill_block(W, indices, indices)
-        k = len(indices)
-        if k <= _SMALL_TRIANGLE:
-            a, b = np.nonzero(np.isnan(np.triu(W)))
-            values = np.full(len(a), np.nan)
-            error = self.fill_pairs(values, indices[a], indices[b])
-            W[a, b] = W[b, a] = values
-            return error
-        half = k // 2
-        error = self.fill_block(W[:half, half:], indices[:half], indices[half:])
-        W[half:, :half] = W[:half, half:].T
-        if error is not None:
-            return error
-        first = self.fill_principal(W[:half, :half], indices[:half])
-        if first is not None:
-            return first
-        return self.fill_principal(W[half:, half:], indices[half:])
+    def score(self, a: Indices, b: Indices) -> Outcome:
+        """Call the similarity once, for pairs in the order that is given."""
+        self._crew.submit(Task(a, b, block=False))
+        ((_, outcome),) = self._crew.wait()
+        self._book(outcome)
+        return outcome
 
-    def fill_block(
-        self, V: NDArray[Any], rows: Indices, columns: Indices
+    def fill(
+        self,
+        V: NDArray[Any],
+        rows: Indices,
+        columns: Indices,
+        pieces: Iterable[Piece],
+        keep: Keep | None = None,
+        *,
+        blank: bool = False,
     ) -> BaseException | None:
-        """Fill a block; whole rows where nothing of the block is known."""
-        missing = np.isnan(V)
-        if not missing.all() or self._pairwise:
-            r, c = np.nonzero(missing)
-            values = np.full(len(r), np.nan)
-            error = self.fill_pairs(values, rows[r], columns[c])
-            V[r, c] = values
-            return error
-        step = max(1, self._scorer.chunk // max(1, len(columns)))
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            values, error = self.score(part, columns, block=True)
-            if self.averages:
-                if error is not None:
-                    return error
-                mirror, error = self.score(columns, part, block=True)
-                values = 0.5 * (values + mirror.T)
-            V[start : start + step] = values
-            if error is not None:
-                return error
-        return None
+        """Evaluate what is NaN in these pieces of V; tell ``keep`` of each whole one.
 
-    def fill_pairs(
-        self, values: NDArray[Any], i: Indices, j: Indices
-    ) -> BaseException | None:
-        """Fill scattered entries, chunk by chunk."""
-        for start in range(0, len(i), self._scorer.chunk):
-            part = slice(start, start + self._scorer.chunk)
-            a, b = i[part], j[part]
-            if self.averages:
-                # (a, b) and (b, a) side by side: an error then splits one pair only.
-                # The diagonal has no other side and is evaluated once.
-                sides = np.where(a == b, 1, 2)
-                ends = np.cumsum(sides)
-                first, second = np.repeat(a, sides), np.repeat(b, sides)
-                last = ends[sides == 2] - 1
-                first[last], second[last] = b[sides == 2], a[sides == 2]
-                both, error = self.score(first, second, block=False)
-                values[part] = 0.5 * (both[ends - sides] + both[ends - 1])
+        Row r of V is item ``rows[r]``, and column c item ``columns[c]``; a V of one
+        dimension is a list of pairs. A piece of which nothing is missing is kept too.
+        With ``blank``, all pieces are missing, and V is not looked at.
+        """
+        jobs = self._jobs(V, rows, columns, pieces, blank=blank)
+        under_way = _UnderWay(jobs)
+        while True:
+            try:
+                if not self._step(V, under_way, keep):
+                    return under_way.error
+            except BaseException as stop:  # noqa: BLE001 - keep what was paid for
+                # Ctrl-C: what is under way is still waited for, unless it comes again.
+                again = under_way.error is not None
+                if again or not isinstance(stop, KeyboardInterrupt):
+                    return under_way.error or stop
+                under_way.error = stop
+
+    def _step(self, V: NDArray[Any], now: "_UnderWay", keep: Keep | None) -> bool:
+        """Begin what can be begun, and enter what is done; tell whether all is done."""
+        while now.error is None and len(now.flying) < self._crew.width:
+            job = next(now.waiting, None)
+            if job is None:
+                break
+            if job.task is None:
+                _tell(keep, job)
             else:
-                values[part], error = self.score(a, b, block=False)
-            if error is not None:
-                return error
-        return None
+                now.flying[self._crew.submit(job.task)] = job
+        if not now.flying:
+            return False
+        for handle, outcome in self._crew.wait():
+            job = now.flying.pop(handle)
+            self._book(outcome)
+            _put(V, job, outcome.values)
+            if outcome.error is None:
+                _tell(keep, job)
+            else:
+                self._save(outcome, job)
+                now.fail(job.number, outcome.error)
+        return True
 
-    def score(
-        self, a: Indices, b: Indices, *, block: bool
-    ) -> tuple[NDArray[Any], BaseException | None]:
-        """Call the similarity; return values with NaN where there are none, and why."""
-        shape = (len(a), len(b)) if block else (len(a),)
-        values: Any = None
-        error: BaseException | None = None
-        start = time.perf_counter()
-        try:
-            values = self._scorer.block(a, b) if block else self._scorer.pairs(a, b)
-        except Interrupted as stop:
-            error = stop.cause
-            values = np.full(shape, np.nan)
-            values.ravel()[: len(stop.values)] = stop.values
-        except SimilarityError as stop:
-            error = stop
-        except Exception as stop:  # noqa: BLE001 - whatever a similarity raises
-            error = self._wrap(stop, a, b)
-        except BaseException as stop:  # noqa: BLE001 - Ctrl-C: keep what was paid for
-            error = stop
-        self.seconds += time.perf_counter() - start
+    def _jobs(
+        self,
+        V: NDArray[Any],
+        rows: Indices,
+        columns: Indices,
+        pieces: Iterable[Piece],
+        *,
+        blank: bool,
+    ) -> Iterator["_Job"]:
+        for number, piece in enumerate(pieces):
+            r, c, block = piece
+            nothing = not (len(r) and len(c))
+            missing = None if blank or nothing else np.isnan(_get(V, piece))
+            if nothing or (missing is not None and not missing.any()):
+                yield _Job(number, piece, piece, None)
+                continue
+            if missing is not None and not missing.all():
+                # The ledger knows more than the run: pay for the rest alone.
+                inside = np.nonzero(missing)
+                r, c, block = r[inside[0]], c[inside[-1]], False
+            task = Task(rows[r], columns[c], block, self.averages)
+            yield _Job(number, piece, Piece(r, c, block), task)
 
-        out = np.full(shape, np.nan) if values is None else np.asarray(values)
-        if values is not None:
-            error = error or self._refuse(out, shape)
-        if out.shape != shape or out.dtype.kind not in "biuf":
-            return np.full(shape, np.nan), error
-        # Integers and half floats would overflow where both orders are averaged.
-        out = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
-        finite = np.isfinite(out)
-        done = out.size if error is None else int(finite.sum())
-        self._report(done)
-        if error is None and not finite.all():
-            at = tuple(int(t) for t in np.argwhere(~finite)[0])
-            i, j = a[at[0]], b[at[-1]]
-            error = SimilarityError(
-                f"{self.name} returned {out[at]} for items {i} and {j}; every "
-                "similarity must be a finite number. Mend the similarity, or drop the "
-                "item.",
-                pair=(int(i), int(j)),
-            )
-            out = np.where(finite, out, np.nan)
-        return out, error
+    def _save(self, outcome: Outcome, job: "_Job") -> None:
+        """Hand over what was paid for of a chunk that failed."""
+        done = np.nonzero(np.isfinite(outcome.values))
+        if self.rescue is not None and job.task is not None and len(done[0]):
+            a, b = job.task.a[done[0]], job.task.b[done[-1]]
+            self.rescue(a, b, outcome.values[done])
 
-    def _refuse(self, out: NDArray[Any], shape: tuple[int, ...]) -> Exception | None:
-        if out.shape != shape:
-            what = f"an array of shape {out.shape}, expected {shape}"
-        elif out.dtype.kind not in "biuf":
-            what = f"values of dtype {out.dtype}, for example {out.ravel()[0]!r:.40}"
+    def _book(self, outcome: Outcome) -> None:
+        self.seconds += outcome.seconds
+        self._report(outcome.evaluations)
+
+
+class _Job(NamedTuple):
+    number: int
+    piece: Piece
+    part: Piece  # what of it is evaluated
+    task: Task | None
+
+
+class _UnderWay:
+    """Chunks that wait, chunks that are being evaluated, and what went wrong."""
+
+    def __init__(self, waiting: Iterator[_Job]) -> None:
+        self.waiting = waiting
+        self.flying: dict[Any, _Job] = {}
+        self.error: BaseException | None = None
+        self._number = -1
+
+    def fail(self, number: int, error: BaseException) -> None:
+        """Keep the error of the earliest chunk: the same for any crew."""
+        if self.error is None or number < self._number:
+            self.error, self._number = error, number
+
+
+def _get(V: NDArray[Any], piece: Piece) -> NDArray[Any]:
+    if V.ndim == 1:
+        return np.asarray(V[piece.rows])
+    if piece.block:
+        return np.asarray(V[cut(piece.rows)][:, cut(piece.columns)])
+    return np.asarray(V[piece.rows, piece.columns])
+
+
+def _put(V: NDArray[Any], job: _Job, values: NDArray[Any]) -> None:
+    rows, columns, block = job.part
+    if V.ndim == 1:
+        V[rows] = values
+    elif not block:
+        V[rows, columns] = values
+    else:
+        r, c = cut(rows), cut(columns)
+        if isinstance(r, slice) or isinstance(c, slice):
+            V[r, c] = values
         else:
-            return None
-        return SimilarityError(
-            f"{self.name} returned {what}; it must return one real number a pair."
-        )
+            V[np.ix_(rows, columns)] = values
 
-    def _wrap(self, error: Exception, a: Indices, b: Indices) -> SimilarityError:
-        pair = (int(a[0]), int(b[0]))
-        many = (
-            "" if len(a) == len(b) == 1 else f" (the first of {len(a):,} in one call)"
-        )
-        wrapped = SimilarityError(
-            f"{self.name} raised {type(error).__name__}: {error}, while scoring items "
-            f"{pair[0]} and {pair[1]}{many}. What was paid for before is in the "
-            "error's .ledger; pass it as store= to go on.",
-            pair=pair,
-        )
-        wrapped.__cause__ = error
-        return wrapped
+
+def _tell(keep: Keep | None, job: _Job) -> None:
+    if keep is None:
+        return
+    paid = job.task is not None
+    try:
+        keep(job.number, job.piece, paid)
+    except KeyboardInterrupt:  # in the middle of writing: it has been paid for
+        keep(job.number, job.piece, paid)
+        raise

@@ -7,18 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.entries import Axis, Entries
-from fewpairs.errors import BudgetError, InputError, SimilarityError
+from fewpairs.errors import BudgetError, InputError, SimilarityError, StoreError
 from fewpairs.evaluator import Evaluator
+from fewpairs.execution import Crew, Serial, Site
+from fewpairs.filling import Filler
+from fewpairs.grid import chunks_of_lines
 from fewpairs.ledger import Identity, Ledger
 from fewpairs.progress import Progress, Silence
 from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.symmetry import BothOrders, compare, draw_pairs, pairs_to_check
 from fewpairs.tariff import Budget, Tariff
 
-__all__ = ["Oracle", "Reading", "pairs_to_check"]
-
-_CHECKED_PAIRS = 8
-# Two orders of a pair that differ by less than this share are rounding.
-_ROUNDING = 1e-6
+__all__ = ["Oracle", "Reading"]
 
 
 class Reading(NamedTuple):
@@ -57,6 +57,8 @@ class Oracle:
         Fingerprints the similarity and the items, where a ledger has to know.
     before
         What an earlier run read and settled: this one goes on from there.
+    crew
+        Those who call the similarity; by default it is called here, chunk by chunk.
 
     Attributes
     ----------
@@ -66,8 +68,11 @@ class Oracle:
         What reading costs.
     limit
         Evaluations that the budget allows; ``None``: no limit.
-    evaluations
-        Calls of the similarity made so far: one a pair.
+    evaluations, money
+        Calls of the similarity made so far, one a pair, and what they cost.
+    charged
+        Calls that this takes, made now or paid for before: the same whatever a ledger
+        knows.
     read
         Every entry that was read here, paid for now or before.
     """
@@ -84,12 +89,16 @@ class Oracle:
         rng: np.random.Generator | None = None,
         identity: Callable[[], Identity] | None = None,
         before: "Reading | None" = None,
+        crew: Crew | None = None,
     ) -> None:
         self.n = scorer.n
         self.name = similarity.name
         self.evaluations = 0
+        self.charged = 0
+        self.money = 0.0
         self._scorer = scorer
-        self._evaluator = Evaluator(scorer, self.name, self._count)
+        crew = crew or Serial(Site(scorer, similarity, None))
+        self._evaluator = Evaluator(crew, scorer, self._count)
         self._progress = progress or Silence()
         self._ledger = Ledger() if ledger is None else ledger
         free = similarity.diagonal is not None
@@ -100,17 +109,9 @@ class Oracle:
         if on_top and self.limit is not None:
             self.limit += 2 * pairs_to_check(similarity, self.n, None)
 
-        sample = None
-        if before is None:
-            symmetric, sample = self._settle_symmetry(
-                similarity, rng or np.random.default_rng(0)
-            )
-        else:
-            symmetric = before.symmetric
+        symmetric, checked, sample = self._settle_symmetry(similarity, rng, before)
         averages = not symmetric and symmetrize
         self.symmetric = symmetric or symmetrize
-        self._evaluator.symmetric = self.symmetric
-        self._evaluator.averages = averages
         self.tariff = Tariff(
             self.n,
             symmetric=self.symmetric,
@@ -127,7 +128,10 @@ class Oracle:
             symmetrized=averages,
             diagonal=similarity.diagonal,
             identity=identity,
+            sample=None if sample is None else sample.entries(symmetric=self.symmetric),
         )
+        self._evaluator.averages = averages
+        self._filler = Filler(self._evaluator, self._ledger, symmetric=self.symmetric)
         if before is not None:
             self.read = before.entries
             if ledger is None:
@@ -139,8 +143,11 @@ class Oracle:
         else:
             self.read = self._known
         self._found_symmetric = symmetric
-        if sample is not None:
-            self._keep(sample)
+        if checked is not None:  # they have been paid for
+            i, j = checked
+            both = (i, j) if self.symmetric else (np.r_[i, j], np.r_[j, i])
+            self.pairs(*both)
+            self.charged = 2 * len(i)
 
     def reading(self) -> "Reading":
         """Return what another run needs to go on from here; it has to copy it."""
@@ -170,11 +177,14 @@ class Oracle:
         """Return the principal block K[indices, indices] of distinct items."""
         indices = self._distinct(indices, "principal")
         W = np.full((len(indices), len(indices)), np.nan)
-        self._known.overlay(W, indices, indices)
+        unread = self._overlay(W, indices, indices)
         fresh = np.isnan(np.triu(W) if self.symmetric else W)
         on_diagonal = int(np.diagonal(fresh).sum())
         self._afford(int(fresh.sum()) - on_diagonal, on_diagonal)
-        error = self._evaluator.fill_principal(W, indices)
+        mine = np.triu(unread) if self.symmetric else unread
+        own = int(np.diagonal(mine).sum())
+        self._charge(int(mine.sum()) - own, own)
+        error = self._filler.principal(W, indices, unread)
         i, j = np.nonzero(fresh & np.isfinite(W))
         self._known.add_pairs(indices[i], indices[j], W[i, j])
         self._raise(error)
@@ -192,10 +202,11 @@ class Oracle:
             msg = "Oracle.block: an item is among rows and columns; use principal()."
             raise InputError(msg)
         V = np.full((len(rows), len(columns)), np.nan)
-        self._known.overlay(V, rows, columns)
+        unread = self._overlay(V, rows, columns)
         fresh = np.isnan(V)
         self._afford(int(fresh.sum()))
-        error = self._evaluator.fill_block(V, rows, columns)
+        self._charge(int(unread.sum()))
+        error = self._filler.block(V, rows, columns, unread)
         i, j = np.nonzero(fresh & np.isfinite(V))
         self._known.add_pairs(rows[i], columns[j], V[i, j])
         self._raise(error)
@@ -207,34 +218,48 @@ class Oracle:
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return K[i[t], j[t]] for every t; the same pair twice is paid for once."""
         i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
-        known, values = self._known.lookup(i, j)
+        read, values = self.read.lookup(i, j)
         if self.symmetric:
             i, j = np.minimum(i, j), np.maximum(i, j)
         keys, first, where = np.unique(
-            (i * self.n + j)[~known], return_index=True, return_inverse=True
+            (i * self.n + j)[~read], return_index=True, return_inverse=True
         )
         if len(keys):
             # In the order of the request: what is asked first is paid for first.
             order = np.argsort(first)
             a, b = np.divmod(keys[order], self.n)
-            on_diagonal = int((a == b).sum())
-            self._afford(len(a) - on_diagonal, on_diagonal)
-            new = np.full(len(a), np.nan)
-            error = self._evaluator.fill_pairs(new, a, b)
-            done = np.isfinite(new)
-            self._known.add_pairs(a[done], b[done], new[done])
-            self._raise(error)
             place = np.empty(len(order), dtype=np.int64)
             place[order] = np.arange(len(order))
-            values[~known] = new[place[where]]
+            values[~read] = self._fresh_pairs(a, b)[place[where]]
         if self.read is not self._known:
             off = i != j if self.read.diagonal is not None else np.ones(i.shape, bool)
             self.read.add_pairs(i[off], j[off], values[off])
         return values
 
+    def _fresh_pairs(self, a: Indices, b: Indices) -> NDArray[np.float64]:
+        """Return distinct pairs that this run has not read."""
+        new = np.full(len(a), np.nan)
+        if self.read is not self._known:
+            known, values = self._known.lookup(a, b)
+            new[known] = values[known]
+        missing = np.isnan(new)
+        on_diagonal = int((a == b)[missing].sum())
+        self._afford(int(missing.sum()) - on_diagonal, on_diagonal)
+        own = int((a == b).sum())
+        self._charge(len(a) - own, own)
+        error = self._filler.pairs(new, a, b)
+        done = missing & np.isfinite(new)
+        self._known.add_pairs(a[done], b[done], new[done])
+        self._raise(error)
+        return new
+
     def diagonal(self, indices: Indices) -> NDArray[np.float64]:
         """Return K[i, i] for every i in ``indices``; free where it is declared."""
         return self.pairs(indices, indices)
+
+    def decide(self, name: str, choose: Callable[[], Any]) -> Any:
+        """Decide what depends on the clock; a run that goes on decides the same."""
+        return self._ledger.decide(name, choose)
 
     def note(self, what: str) -> None:
         """Tell whoever watches what is being done."""
@@ -246,6 +271,9 @@ class Oracle:
 
     def _lines(self, indices: Indices, axis: Axis) -> NDArray[Any]:
         indices = self._distinct(indices, axis)
+        unread = indices[~self.read.has_lines(indices, axis)]
+        if len(unread):
+            self._charge(*self.read.missing_in_lines(unread, axis))
         missing = indices[~self._known.has_lines(indices, axis)]
         if len(missing):
             self._read_lines(missing, axis)
@@ -258,77 +286,69 @@ class Oracle:
         return values
 
     def _read_lines(self, indices: Indices, axis: Axis) -> None:
-        """Evaluate what is missing of these lines and keep it."""
-        k = len(indices)
-        out = np.full((k, self.n), np.nan, dtype=self._scorer.dtype)
-        across: Axis = "rows" if axis == "columns" else "columns"
-        crossing = self._known.line_indices(across)
-        if len(crossing):
-            out[:, crossing] = self._known.lines(crossing, across)[:, indices].T
-        line, where, values = self._known.scattered_in_lines(indices, axis)
-        out[line, where] = values
-        if self._known.diagonal is not None:
-            out[np.arange(k), indices] = self._known.diagonal
-
-        fresh = int(np.isnan(out).sum())
-        if self.symmetric:  # a pair of two new lines is paid for once
-            fresh -= int(np.isnan(np.tril(out[:, indices], -1)).sum())
-        on_diagonal = int(np.isnan(out[np.arange(k), indices]).sum())
-        self._afford(fresh - on_diagonal, on_diagonal)
-
-        error = self._fill_lines(out, indices, crossing, axis)
-        whole = np.asarray(np.isfinite(out).all(axis=1))
-        if whole.all():
-            self._known.add_lines(indices, out, axis)
-        else:
-            self._known.add_lines(indices[whole], out[whole], axis)
-            line, where = np.nonzero(np.isfinite(out) & ~whole[:, None])
-            ends = (where, indices[line])
-            i, j = ends if axis == "columns" else ends[::-1]
-            self._known.add_pairs(i, j, out[line, where])
+        """Evaluate what is missing of these lines and keep it, chunk by chunk."""
+        chunks = chunks_of_lines(len(indices), self.n, int(self._scorer.chunk))
+        missing = self._known.missing_in_lines(indices, axis)
+        blank = not any(self._known.partial.values()) and (
+            self.read is self._known
+            or missing == self.read.missing_in_lines(indices, axis)
+        )
+        if blank:  # the ledger knows no more than the run
+            self._afford(*missing)
+        writer = self._ledger.lines(
+            indices, axis, self._scorer.dtype, chunks, blank=blank
+        )
+        self._known.fill_lines(writer.values, indices, axis)
+        if not blank:
+            self._afford(*self._count_missing(writer.values, indices))
+        error = self._filler.lines(
+            writer, chunks, indices, axis, read=self.read, known=self._known
+        )
+        self._ledger.keep_lines(indices, axis, writer, chunks, whole=error is None)
         self._raise(error)
 
-    def _fill_lines(
-        self, out: NDArray[Any], indices: Indices, crossing: Indices, axis: Axis
-    ) -> BaseException | None:
-        other = np.ones(self.n, dtype=bool)
-        other[crossing] = False
-        if self.symmetric:
-            other[indices] = False
-            W = out[:, indices]
-            error = self._evaluator.fill_principal(W, indices)
-            out[:, indices] = W
-            if error is not None:
-                return error
-        rest = np.flatnonzero(other)
-        step = max(1, self._scorer.chunk // max(1, len(rest)))
-        for start in range(0, len(indices), step):
-            part = indices[start : start + step]
-            lines = out[start : start + step]
-            V = lines[:, rest]
-            error = (
-                self._evaluator.fill_block(V.T, rest, part)
-                if axis == "columns"
-                else self._evaluator.fill_block(V, part, rest)
-            )
-            lines[:, rest] = V
-            if error is not None:
-                return error
-        return None
+    def _count_missing(self, out: NDArray[Any], indices: Indices) -> tuple[int, int]:
+        """Return how many entries are NaN, mirrors once, and on the diagonal."""
+        own = out[:, indices]
+        missing = sum(int(np.isnan(line).sum()) for line in out)
+        if self.symmetric:  # a pair of two new lines is paid for once
+            missing -= int(np.isnan(np.tril(own, -1)).sum())
+        on_diagonal = int(np.isnan(np.diagonal(own)).sum())
+        return missing - on_diagonal, on_diagonal
+
+    def _overlay(
+        self, V: NDArray[Any], rows: Indices, columns: Indices
+    ) -> NDArray[np.bool_]:
+        """Fill in what the ledger knows; return what this run has not read."""
+        mine = V
+        if self.read is not self._known:
+            mine = np.full(V.shape, np.nan)
+            self.read.overlay(mine, rows, columns)
+        self._known.overlay(V, rows, columns)
+        return np.asarray(np.isnan(mine))
 
     # --- books, budget and symmetry ----------------------------------------------
 
     def _count(self, evaluations: int) -> None:
         self.evaluations += evaluations
-        self._ledger.evaluations += evaluations
+        money = evaluations * self._scorer.price
+        self.money += money
+        self._ledger.count(evaluations, money)
+        spend = getattr(self._progress, "spend", None)
+        if money and spend is not None:  # watchers need not listen to it
+            spend(money)
         self._progress.advance(evaluations)
 
     def _raise(self, error: BaseException | None) -> None:
         if error is None:
             return
-        if isinstance(error, SimilarityError):
+        if isinstance(error, (SimilarityError, StoreError)):
             error.ledger = self._ledger
         raise error
+
+    def _charge(self, entries: int, diagonal: int = 0) -> None:
+        """Book what a request takes, whoever has paid for it."""
+        self.charged += entries * self.tariff.calls + diagonal
 
     def _afford(self, entries: int, diagonal: int = 0) -> None:
         """Refuse what the budget does not cover, before it is evaluated."""
@@ -349,60 +369,27 @@ class Oracle:
         return indices
 
     def _settle_symmetry(
-        self, similarity: Similarity, rng: np.random.Generator
-    ) -> "tuple[bool, _BothOrders | None]":
-        """Settle whether the similarity is symmetric, by pairs in both orders."""
-        claim = similarity.symmetric
+        self,
+        similarity: Similarity,
+        rng: np.random.Generator | None,
+        before: "Reading | None",
+    ) -> tuple[bool, tuple[Indices, Indices] | None, BothOrders | None]:
+        """Return whether it is symmetric, and the pairs that say so, with values."""
+        if before is not None:
+            return before.symmetric, None, None
         size = pairs_to_check(similarity, self.n, self.limit)
-        if size == 0:
-            return bool(claim), None
-        i, j = Entries(self.n, symmetric=True).sample_unknown(size, rng)
+        if not size:
+            return bool(similarity.symmetric), None, None
+        checked = draw_pairs(self.n, size, rng or np.random.default_rng(0))
         if self._ledger.symmetric is not None:  # settled and paid for by another run
-            return self._ledger.symmetric, _BothOrders(i, j, None, None)
-        self._afford(2 * size)
+            return self._ledger.symmetric, checked, None
+        sample = self._both_orders(*checked)
+        return compare(similarity, sample), checked, sample
+
+    def _both_orders(self, i: Indices, j: Indices) -> BothOrders:
+        """Evaluate pairs in both orders."""
+        self._afford(2 * len(i))
         first, second = np.column_stack([i, j]), np.column_stack([j, i])
-        values, error = self._evaluator.score(
-            first.ravel(), second.ravel(), block=False
-        )
-        self._raise(error)
-        there, back = values[::2], values[1::2]
-        differs = np.abs(there - back) > _ROUNDING * np.abs(values).max()
-        if claim and differs.any():
-            t = np.flatnonzero(differs)[0]
-            msg = (
-                f"{self.name} is declared symmetric, but its value for items {i[t]} "
-                f"and {j[t]} is {there[t]:g}, and {back[t]:g} the other way round. "
-                "Declare symmetric=False; it is then averaged over both orders."
-            )
-            raise InputError(msg)
-        return not differs.any(), _BothOrders(i, j, there, back)
-
-    def _keep(self, sample: "_BothOrders") -> None:
-        """Enter the pairs that settled the symmetry: they have been paid for."""
-        i, j, there, back = sample
-        if there is not None and back is not None:
-            if self.symmetric:
-                self._known.add_pairs(i, j, 0.5 * (there + back))
-            else:
-                self._known.add_pairs(np.r_[i, j], np.r_[j, i], np.r_[there, back])
-        if self.symmetric:
-            self.pairs(i, j)
-        else:
-            self.pairs(np.r_[i, j], np.r_[j, i])
-
-
-def pairs_to_check(similarity: Similarity, n: int, limit: int | None) -> int:
-    """Return how many pairs settle a symmetry that is not proven; two calls each."""
-    if similarity.symmetric is False or (similarity.symmetric and similarity.proven):
-        return 0
-    most = _CHECKED_PAIRS if limit is None else max(1, limit // 50)
-    return min(most, _CHECKED_PAIRS, n * (n - 1) // 2)
-
-
-class _BothOrders(NamedTuple):
-    """Pairs (i, j) with their values in both orders, where those are at hand."""
-
-    i: Indices
-    j: Indices
-    there: NDArray[Any] | None
-    back: NDArray[Any] | None
+        outcome = self._evaluator.score(first.ravel(), second.ravel())
+        self._raise(outcome.error)
+        return BothOrders(i, j, outcome.values[::2], outcome.values[1::2])

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from fewpairs.approximating import (
+    as_ledger,
     as_similarity,
     bind,
     check_seed,
@@ -92,13 +94,15 @@ def plan(
     method: str | Method = "auto",
     seed: int = 0,
     symmetrize: bool = True,
+    store: Ledger | str | PathLike[str] | None = None,
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
     Evaluates a sample of about half a second, or a tenth of the budget if that is
     less, in blocks that double in size (and the few pairs that settle an unproven
     symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
-    ``store=``: then nothing is paid for twice.
+    ``store=``: then nothing is paid for twice. With a ``store`` of its own, it is kept
+    there.
 
     Examples
     --------
@@ -123,17 +127,20 @@ def plan(
 
     # The same pairs settle the symmetry as in the run itself: they are paid for once.
     rng, *_ = np.random.default_rng(seed).spawn(3)
-    ledger = Ledger()
-    oracle = Oracle(
-        scorer,
-        recipe,
-        symmetrize=symmetrize,
-        ledger=ledger,
-        rng=rng,
-        identity=lambda: identity_of(recipe, items),
-    )
-    expected = settle(chosen, recipe, oracle.tariff, budget)
-    each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
+    ledger = as_ledger(store, call) or Ledger()
+    with ledger.session():
+        oracle = Oracle(
+            scorer,
+            recipe,
+            symmetrize=symmetrize,
+            ledger=ledger,
+            rng=rng,
+            identity=lambda: identity_of(recipe, items),
+        )
+        ledger.start("plan", {"method": "a plan's sample"})
+        expected = settle(chosen, recipe, oracle.tariff, budget)
+        each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
+        ledger.finish()
     everything = oracle.tariff.everything()
     lines = getattr(expected.method, "count", scorer.n)
     return Plan(

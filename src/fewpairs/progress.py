@@ -1,13 +1,25 @@
 """Progress: how far a long run is, for whoever wants to see it."""
 
-from typing import TYPE_CHECKING, Protocol
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fewpairs.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Progress", "RichProgress", "Silence", "as_progress"]
+__all__ = [
+    "Callback",
+    "Meter",
+    "Progress",
+    "RichProgress",
+    "Silence",
+    "Status",
+    "as_progress",
+]
 
 
 class Progress(Protocol):
@@ -21,6 +33,9 @@ class Progress(Protocol):
 
     def advance(self, evaluations: int) -> None:
         """Say that so many more evaluations are done."""
+
+    def spend(self, money: float) -> None:
+        """Say that so much more money is spent; optional."""
 
     def note(self, what: str) -> None:
         """Say what is being done now; optional."""
@@ -38,6 +53,9 @@ class Silence:
     def advance(self, evaluations: int) -> None:
         """Ignore it."""
 
+    def spend(self, money: float) -> None:
+        """Ignore it."""
+
     def note(self, what: str) -> None:
         """Ignore it."""
 
@@ -45,12 +63,131 @@ class Silence:
         """Ignore it."""
 
 
-class RichProgress:
-    """A bar in the terminal or notebook: what is done, rate, time left."""
+@dataclass(frozen=True)
+class Status:
+    """How far a run is.
+
+    Attributes
+    ----------
+    what
+        What is being done.
+    done, total
+        Evaluations made in this stage, and expected; ``None``: a stage of none.
+    seconds
+        Time since the stage began.
+    money
+        Spent so far, where evaluations cost money.
+    finished
+        Whether the run has ended.
+
+    Examples
+    --------
+    >>> status = Status("evaluating", done=500, total=2_000, seconds=10.0, money=0.25)
+    >>> status.rate, status.left
+    (50.0, 30.0)
+    >>> print(status)
+    evaluating: 500 of 2,000 evaluations, 50/s, 30 s left, 0.25 spent
+    """
+
+    what: str
+    done: int
+    total: int | None
+    seconds: float
+    money: float = 0.0
+    finished: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second."""
+        return self.done / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """Seconds left at this rate; ``None``: nobody knows yet."""
+        if self.total is None or not self.done:
+            return None
+        return max(0, self.total - self.done) / self.rate if self.rate else None
+
+    def __str__(self) -> str:
+        if self.total is None:
+            return self.what
+        parts = [f"{self.done:,} of {self.total:,} evaluations", f"{self.rate:,.3g}/s"]
+        if self.left is not None:
+            parts.append(f"{self.left:,.0f} s left")
+        if self.money:
+            parts.append(f"{self.money:,.2f} spent")
+        return f"{self.what}: {', '.join(parts)}"
+
+
+class Meter(ABC):
+    """Keeps count for those who show it: evaluations, rate, time left, money."""
+
+    def __init__(self) -> None:
+        self._what = ""
+        self._total: int | None = None
+        self._done = 0
+        self._money = 0.0
+        self._began = time.monotonic()
+        self._finished = False
+
+    @property
+    def status(self) -> Status:
+        """How far the run is."""
+        seconds = time.monotonic() - self._began
+        return Status(
+            self._what, self._done, self._total, seconds, self._money, self._finished
+        )
+
+    @abstractmethod
+    def show(self, status: Status, *, new_stage: bool = False) -> None:
+        """Show how far it is."""
+
+    def start(self, what: str, total: int | None) -> None:
+        """Begin a stage."""
+        self._what, self._total, self._done = what, total, 0
+        self._began, self._finished = time.monotonic(), False
+        self.show(self.status, new_stage=True)
+
+    def advance(self, evaluations: int) -> None:
+        """Count evaluations."""
+        self._done += evaluations
+        self.show(self.status)
+
+    def spend(self, money: float) -> None:
+        """Count money; it is shown with the evaluations that it was spent on."""
+        self._money += money
+
+    def note(self, what: str) -> None:
+        """Change what is being done."""
+        self._what = what
+        self.show(self.status)
+
+    def finish(self) -> None:
+        """End."""
+        self._finished = True
+        self.show(self.status)
+
+
+class Callback(Meter):
+    """Calls a function with a :class:`Status` whenever something has happened."""
+
+    def __init__(self, function: Callable[[Status], object]) -> None:
+        super().__init__()
+        self._function = function
+
+    def show(self, status: Status, *, new_stage: bool = False) -> None:  # noqa: ARG002
+        """Call it."""
+        self._function(status)
+
+
+class RichProgress(Meter):
+    """A bar in the terminal or notebook: evaluations, rate, time left, money."""
 
     def __init__(
         self, console: "Console | None" = None, unit: str = "evaluations"
     ) -> None:
+        super().__init__()
+        self._unit = unit
         from rich import progress as bars
 
         self._bars = bars.Progress(
@@ -63,49 +200,51 @@ class RichProgress:
             console=console,
         )
         self._task: bars.TaskID | None = None
-        self._done = 0
-        self._unit = unit
 
-    def start(self, what: str, total: int | None) -> None:
-        """Show a new bar."""
-        self._end_stage()
-        self._bars.start()
-        done = "" if total is None else f"0 {self._unit}"
-        self._task = self._bars.add_task(what, total=total, done=done)
+    def show(self, status: Status, *, new_stage: bool = False) -> None:
+        """Move the bar; a new stage gets a new one."""
+        if new_stage:
+            self._end_stage()
+            self._bars.start()
+            self._task = self._bars.add_task(
+                status.what, total=status.total, done=self._words(status)
+            )
+        elif status.finished:
+            self._bars.stop()
+        elif self._task is not None:
+            self._bars.update(
+                self._task,
+                completed=status.done,
+                description=status.what,
+                done=self._words(status),
+            )
 
-    def advance(self, evaluations: int) -> None:
-        """Move the bar."""
-        if self._task is not None:
-            self._done += evaluations
-            done = f"{self._done:,} {self._unit}"
-            self._bars.update(self._task, advance=evaluations, done=done)
-
-    def note(self, what: str) -> None:
-        """Change the words beside the bar."""
-        if self._task is not None:
-            self._bars.update(self._task, description=what)
-
-    def finish(self) -> None:
-        """Leave the bar as it stands."""
-        self._bars.stop()
+    def _words(self, status: Status) -> str:
+        if status.total is None:
+            return ""
+        words = f"{status.done:,} {self._unit}"
+        if status.done and status.seconds > 0.1:
+            words += f", {status.rate:,.3g}/s"
+        return f"{words}, {status.money:,.2f} spent" if status.money else words
 
     def _end_stage(self) -> None:
         """Fill a bar that had no total; a stage of evaluations stays as it is."""
         if self._task is not None and self._bars.tasks[self._task].total is None:
             self._bars.update(self._task, total=1, completed=1)
-        self._task, self._done = None, 0
+        self._task = None
 
 
-def as_progress(
-    progress: bool | Progress, call: str, unit: str = "evaluations"
-) -> Progress:
+def as_progress(progress: Any, call: str, unit: str = "evaluations") -> Progress:
     """Return what shows progress: a bar, nothing, or the caller's own."""
     if isinstance(progress, bool):
         return RichProgress(unit=unit) if progress else Silence()
-    if not all(hasattr(progress, name) for name in ("start", "advance", "finish")):
-        msg = (
-            f"{call}: progress is {progress!r:.60}; pass True, False or an object with "
-            "start, advance and finish."
-        )
-        raise InputError(msg)
-    return progress
+    if all(hasattr(progress, name) for name in ("start", "advance", "finish")):
+        watcher: Progress = progress
+        return watcher
+    if callable(progress) and not isinstance(progress, type):
+        return Callback(progress)
+    msg = (
+        f"{call}: progress is {progress!r:.60}; pass True, False, a function of a "
+        "Status, or an object with start, advance and finish."
+    )
+    raise InputError(msg)

@@ -76,6 +76,11 @@ class Reader:
         return self.oracle.evaluations if "oracle" in self.__dict__ else 0
 
     @property
+    def charged(self) -> int:
+        """Calls that this takes, made now or paid for in a ledger before."""
+        return self.oracle.charged if "oracle" in self.__dict__ else 0
+
+    @property
     def known(self) -> Entries:
         """Everything read, by the fit and since."""
         if "oracle" in self.__dict__:
@@ -94,17 +99,28 @@ class Reader:
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exact similarities; known ones are free, others counted and kept."""
-        return self.oracle.pairs(i, j)
+        with self._session():
+            return self.oracle.pairs(i, j)
 
     @contextmanager
     def allow(self, evaluations: int) -> Iterator[Oracle]:
         """Give the oracle so many evaluations; more is a `BudgetError`."""
-        oracle = self.oracle
-        oracle.limit = oracle.evaluations + evaluations
-        try:
-            yield oracle
-        finally:
-            oracle.limit = None
+        with self._session():
+            oracle = self.oracle
+            oracle.limit = oracle.evaluations + evaluations
+            try:
+                yield oracle
+            finally:
+                oracle.limit = None
+
+    @contextmanager
+    def _session(self) -> Iterator[None]:
+        """Have the ledger to oneself, where there is one."""
+        if self._store is None:
+            yield
+            return
+        with self._store.session():
+            yield
 
     def outside(self, new_items: Any, call: str) -> Oracle:
         """Return a reader of n + m items: the fitted ones, and new ones after them."""

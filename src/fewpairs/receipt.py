@@ -24,6 +24,10 @@ class Bill:
         Evaluations that the exact matrix takes.
     evaluating, computing
         Seconds spent inside the similarity, and outside it.
+    charged
+        Evaluations that this takes, made now or paid for in a ledger before.
+    money
+        What the evaluations cost, where each has a price.
     """
 
     similarity: str = "unknown"
@@ -35,6 +39,8 @@ class Bill:
     everything: int = 0
     evaluating: float = 0.0
     computing: float = 0.0
+    charged: int = 0
+    money: float = 0.0
 
     def plus(self, more: "Bill") -> "Bill":
         """Return both bills in one: a run, and one that went on from it."""
@@ -44,19 +50,21 @@ class Bill:
             "for_certificate",
             "for_symmetry",
             "for_answers",
+            "charged",
         )
-        timed = ("evaluating", "computing")
+        timed = ("evaluating", "computing", "money")
         sums = {
             name: getattr(self, name) + getattr(more, name) for name in added + timed
         }
         return replace(more, **sums)
 
-    def plus_answers(self, evaluations: int) -> "Bill":
+    def plus_answers(self, evaluations: int, charged: int) -> "Bill":
         """Return the bill with what was read after the run."""
         return replace(
             self,
             evaluations=self.evaluations + evaluations,
             for_answers=self.for_answers + evaluations,
+            charged=self.charged + charged,
         )
 
 
@@ -76,6 +84,9 @@ def receipt(
         spent.append(f"{bill.for_symmetry:,} symmetry check")
     if bill.for_answers:
         spent.append(f"{bill.for_answers:,} answers before it grew")
+    before = bill.charged - bill.evaluations
+    earlier = f"; {before:,} more were paid for before" if before > 0 else ""
+    money = f"; {bill.money:,.2f} in money" if bill.money else ""
     time = f"{duration(bill.evaluating)} evaluating"
     if bill.evaluations:
         each = bill.evaluating / bill.evaluations
@@ -87,7 +98,7 @@ def receipt(
         "method": method,
         "paid": (
             f"{bill.evaluations:,} of {bill.everything:,} evaluations "
-            f"({share:.2%}): {', '.join(spent)}"
+            f"({share:.2%}): {', '.join(spent)}{earlier}{money}"
         ),
         "time": time,
         "error": str(certificate),

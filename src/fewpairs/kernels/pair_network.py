@@ -230,6 +230,7 @@ def train(
     average: float = 0.995,
     rng: np.random.Generator,
     deadline: float | None = None,
+    last: int | None = None,
     on_step: Callable[[int], None] | None = None,
 ) -> int:
     """Fit the network to ``targets`` by least squares, in place; return the steps done.
@@ -254,6 +255,8 @@ def train(
         Decay of the running average.
     deadline
         Stop when ``time.monotonic()`` gets there.
+    last
+        Stop after so many steps, as a deadline would have.
     on_step
         Called after every step with the number of steps done.
     """
@@ -282,7 +285,8 @@ def train(
 
     step = 0
     with lanes() as side_by_side:
-        while step < steps and (deadline is None or time.monotonic() < deadline):
+        end = steps if last is None else min(steps, last)
+        while step < end and (deadline is None or time.monotonic() < deadline):
             side_by_side.each(lambda part: part.draw(samples), parts)
             side_by_side.each(scatter, range(2))
             weight = averaging_weight(step, steps, average)

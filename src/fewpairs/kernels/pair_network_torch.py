@@ -45,6 +45,7 @@ def train(
     average: float = 0.995,
     rng: np.random.Generator,
     deadline: float | None = None,
+    last: int | None = None,
     on_step: Callable[[int], None] | None = None,
     device: str | None = None,
 ) -> int:
@@ -65,7 +66,8 @@ def train(
     step = 0
     averaged = False
     with run.stream():
-        while step < steps and (deadline is None or time.monotonic() < deadline):
+        end = steps if last is None else min(steps, last)
+        while step < end and (deadline is None or time.monotonic() < deadline):
             weight = averaging_weight(step, steps, average)
             now = rate * rate_factor(step, steps)
             run.step(now, now * items_rate, weight)

@@ -7,14 +7,19 @@ from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from fewpairs.kernels import scratch
+
 __all__ = [
     "apply_core",
     "gram",
     "largest_eigen",
+    "largest_magnitude",
+    "leading_features",
     "pseudo_inverse_factors",
     "signed_inverse_root",
     "smallest_eigenvalue",
     "symmetric_eigen",
+    "triangle",
 ]
 
 Array = NDArray[np.float64]
@@ -106,15 +111,73 @@ def pseudo_inverse_factors(W: NDArray[Any], rcond: float) -> tuple[Array, Array,
     return Vt[order].T, 1.0 / s[order], U[:, order]
 
 
+def largest_magnitude(C: NDArray[Any]) -> float:
+    """Return the largest |C[i, j]|, and 0 of nothing."""
+    largest = 0.0
+    for part in scratch.parts(len(C), C.shape[1]) if C.size else ():
+        rows = scratch.rows_of(C, part)
+        largest = max(largest, float(rows.max()), -float(rows.min()))
+    return largest
+
+
 def gram(C: NDArray[Any], scale: float = 1.0) -> Array:
     """Return CᵀC / scale² in float64, whatever the precision of C, not copying C."""
     out = np.zeros((C.shape[1], C.shape[1]))
     for start in range(0, len(C), _GRAM_ROWS):
         part = np.asarray(C[start : start + _GRAM_ROWS], dtype=np.float64) / scale
         out += part.T @ part
+        scratch.drop(C)
     return out
 
 
 def apply_core(C: NDArray[Any], M: NDArray[Any]) -> NDArray[Any]:
-    """Return C @ M in the precision of C, laid out by rows."""
-    return np.asarray(np.ascontiguousarray(C @ M.astype(C.dtype, copy=False)))
+    """Return C @ M in the precision of C, laid out by rows; on disk where C is."""
+    M = M.astype(C.dtype, copy=False)
+    if scratch.folder_of(C) is None:
+        return np.asarray(np.ascontiguousarray(C @ M))
+    out = scratch.like(C, (len(C), M.shape[1]), C.dtype)
+    for part in scratch.parts(len(C), C.shape[1]):
+        scratch.put_rows(out, part, scratch.rows_of(C, part) @ M)
+    return out
+
+
+def triangle(F: NDArray[Any]) -> Array:
+    """Return R of F = QR, reading F part by part.
+
+    R of two matrices on top of each other is R of their own Rs on top of each other.
+    """
+    R = np.empty((0, F.shape[1]))
+    for part in scratch.parts(len(F), F.shape[1]):
+        stacked = np.vstack([R, scratch.rows_of(F, part).astype(np.float64)])
+        R = np.asarray(np.linalg.qr(stacked, mode="r"))
+    return R
+
+
+def leading_features(
+    left: NDArray[Any],
+    dim: int,
+    *,
+    signs: NDArray[Any] | None = None,
+    right: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """Return the ``dim`` leading directions of left·diag(signs)·leftᵀ or left·rightᵀ.
+
+    With left = QR and the eigenvectors V of R·diag(signs)·Rᵀ they are Q·V|λ|^½, and
+    Q·V = left·diag(signs)·Rᵀ·V/λ: Q itself is never formed, and ``left`` is read part
+    by part. Likewise Q·U·s^½ = left·(R₂ᵀ·V)·s^(−½) for the singular vectors of R₁·R₂ᵀ.
+    """
+    R = triangle(left)
+    if right is None:
+        weights = np.ones(len(R.T)) if signs is None else np.asarray(signs)
+        values, vectors = symmetric_eigen((R * weights) @ R.T)
+        top = np.argsort(-np.abs(values), kind="stable")[:dim]
+        sizes, sides = np.abs(values[top]), np.sign(values[top])
+        core = weights[:, None] * (R.T @ vectors[:, top]) * sides
+    else:
+        R2 = triangle(right)
+        _, singular, Vt = np.linalg.svd(R @ R2.T)
+        sizes, core = singular[:dim], R2.T @ Vt[:dim].T
+    usable = sizes > 1e-14 * sizes.max(initial=0.0)
+    core[:, usable] /= np.sqrt(sizes[usable])
+    core[:, ~usable] = 0.0
+    return apply_core(left, core)

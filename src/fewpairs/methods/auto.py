@@ -174,7 +174,8 @@ class Auto(Method):
         if self.student != "auto":
             return bool(self.student)
         each = oracle.seconds / max(1, oracle.evaluations)
-        return each * self.price(oracle.tariff) > self.student_seconds
+        slow = each * self.price(oracle.tariff) > self.student_seconds
+        return bool(oracle.decide("student", lambda: slow))
 
 
 def _in_range(purse: Purse) -> bool:

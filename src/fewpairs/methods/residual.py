@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels import scratch
 from fewpairs.kernels.blas import in_lanes
-from fewpairs.kernels.spectral import apply_core, symmetric_eigen
+from fewpairs.kernels.spectral import apply_core, largest_magnitude, symmetric_eigen
 from fewpairs.methods.mapping import RowMap, effect_columns
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Indices
@@ -128,7 +129,7 @@ def fit(
 
     Like another fit, to fewer landmarks: with its parts and its share of damping.
     """
-    largest = float(np.abs(C).max(initial=0.0))
+    largest = largest_magnitude(C)
     if largest > 0 and not _SAFE[0] < largest < _SAFE[1]:  # squares must stay in range
         small = None if mu is None else mu / largest
         unit = fit(
@@ -165,9 +166,7 @@ def fit(
     )
     signs = np.concatenate([np.sign(weights[keep]), effect_signs])
     return ResidualFit(
-        left=np.hstack([left, effects.astype(left.dtype)])
-        if len(effect_signs)
-        else left,
+        left=scratch.beside(left, effects) if len(effect_signs) else left,
         signs=signs,
         curve=parts.curve,
         shape=shape,
@@ -272,7 +271,7 @@ def _whole(
     if shape == Shape(prior=False, centering="none"):
         return _Parts(C, C[S].astype(np.float64), None, None, 0.0, 0.0)
     curve = None
-    columns = np.array(C)
+    columns = scratch.copy_of(C)
     if shape.prior and prior is not None:
         everything = np.arange(n)
         rows = rng.permutation(n)[: max(1, _CALIBRATED_ON // s)]
@@ -280,11 +279,15 @@ def _whole(
         curve = Curve.through(prior.block(rows, S)[off], C[rows][off])
         step = max(1, (1 << 22) // s)
         for start in range(0, n, step):
-            part = everything[start : start + step]
-            columns[part] -= curve(prior.block(part, S)).astype(C.dtype)
+            some = everything[start : start + step]
+            columns[some] -= curve(prior.block(some, S)).astype(C.dtype)
+            scratch.drop(columns)
     own = np.arange(s)
     diagonal = columns[S, own].astype(np.float64)
-    sums = columns.sum(axis=1, dtype=np.float64)
+    sums = np.empty(n)
+    for part in scratch.parts(n, s):
+        sums[part] = columns[part].sum(axis=1, dtype=np.float64)
+        scratch.drop(columns)
     sums[S] -= diagonal
     number = np.full(n, float(s))
     number[S] -= 1
@@ -294,10 +297,12 @@ def _whole(
         _spread(columns[rng.permutation(n)[:_ROWS]].astype(np.float64)) / s,
         shape.centering,
     )
-    columns -= columns.dtype.type(constant)
-    if effects is not None:
-        columns -= effects[:, None].astype(C.dtype)
-        columns -= effects[S][None, :].astype(C.dtype)
+    for part in scratch.parts(n, s):
+        columns[part] -= columns.dtype.type(constant)
+        if effects is not None:
+            columns[part] -= effects[part, None].astype(C.dtype)
+            columns[part] -= effects[S][None, :].astype(C.dtype)
+        scratch.drop(columns)
     core = columns[S].astype(np.float64)
     return _Parts(columns, core, curve, effects, constant, kept)
 

@@ -74,18 +74,20 @@ class Student:
         steps: int,
         seconds: float,
         rng: np.random.Generator,
+        last: int | None = None,
         on_step: Callable[[int], None] | None = None,
-    ) -> float:
-        """Train on pairs for so many steps, or seconds; return the seconds it took.
+    ) -> tuple[float, int]:
+        """Train on pairs for so many steps, or seconds; return seconds and steps done.
 
-        Few pairs are learned in fewer steps.
+        Few pairs are learned in fewer steps. With ``last``, training ends after so many
+        steps, as it did before.
         """
         started = time.monotonic()
         steps = max(1, round(steps * min(1.0, len(lesson) / _ENOUGH_PAIRS)))
         clues = lesson.clues
         inputs = np.stack(self._scalars(clues.base, clues.cheap), axis=1)
         targets = ((lesson.values - self.center) / self.scale).astype(np.float32)
-        _trainer()(
+        done = _trainer()(
             self.network,
             clues.i,
             clues.j,
@@ -94,10 +96,11 @@ class Student:
             steps=steps,
             batch=2_048 if len(targets) > _FEW_PAIRS else 1_024,
             rng=rng,
-            deadline=started + seconds,
+            deadline=None if last is not None else started + seconds,
+            last=last,
             on_step=on_step,
         )
-        return time.monotonic() - started
+        return time.monotonic() - started, done
 
     def pairs(
         self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None

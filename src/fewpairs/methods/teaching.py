@@ -102,7 +102,18 @@ class _School:
         self._oracle.note(f"training the student{label}")
         share = min(1.0, _SLACK * steps / self._ahead)
         self._ahead -= steps
-        self.spent += self._student.learn(
-            lesson, steps=steps, seconds=share * left, rng=self._rng
-        )
+        trained: list[tuple[float, int]] = []
+
+        def learn(last: int | None = None) -> tuple[float, int]:
+            done = self._student.learn(
+                lesson, steps=steps, seconds=share * left, rng=self._rng, last=last
+            )
+            trained.append(done)
+            return done
+
+        # The clock may end it: a run that goes on stops after as many steps as before.
+        seconds, done = self._oracle.decide(f"training{label}", learn)
+        if not trained:
+            learn(done)
+        self.spent += seconds
         self._oracle.note("evaluating")

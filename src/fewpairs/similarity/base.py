@@ -18,6 +18,7 @@ __all__ = [
     "Similarity",
     "check_facts",
     "check_texts",
+    "cut",
 ]
 
 Indices = NDArray[np.int64]
@@ -60,6 +61,8 @@ class Scorer(ABC):
     chunk
         Pairs that make one good call. Readers split larger requests, so a chunk
         bounds memory and what an interruption can cost. It never changes a value.
+    price
+        Money that one evaluation costs, for the bill; 0 where it costs none.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Scorer(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     chunk: int = 1 << 18
     kept: Indices | None = None
+    price: float = 0.0
 
     def prepare(self, tell: Callable[[str], None]) -> None:  # noqa: B027 - optional
         """Do now what the first call would do once a process, such as compiling.
@@ -172,6 +176,16 @@ class Similarity(ABC):
         """Return what tells this similarity from others, for a ledger's fingerprint."""
         kind = type(self)
         return (kind.__module__, kind.__qualname__, self.name, self.diagonal)
+
+
+def cut(places: Indices) -> Any:
+    """Return consecutive positions as a slice: taking it needs no copy."""
+    if len(places) == 0:
+        return places
+    first, last = int(places[0]), int(places[-1])
+    if last - first == len(places) - 1 and bool((np.diff(places) == 1).all()):
+        return slice(first, last + 1)
+    return places
 
 
 def check_texts(items: Sequence[Any], call: str) -> list[str]:

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.base import Indices, Scorer, Similarity, cut
 
 __all__ = ["Cosine"]
+
+_ROWS = 1 << 12  # normalized at once: they stay in the cache
 
 
 class Cosine(Similarity):
@@ -79,7 +81,7 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
         X = np.asarray(vectors)
         if X.dtype.kind in "biuf":
             small = X.dtype in (np.float16, np.float32)
-            X = X.astype(np.float32 if small else np.float64)
+            X = X.astype(np.float32 if small else np.float64, copy=False)
     except ValueError:
         X = np.empty(0, dtype=object)
     if X.ndim != 2 or X.dtype.kind != "f":
@@ -89,20 +91,30 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
             f"{X.dtype}. Embed the items first: fp.Cosine(embeddings)."
         )
         raise InputError(msg)
-    # Scaling by the largest entry first keeps squares from over- and underflowing.
-    largest = np.abs(X).max(axis=1, initial=0.0, keepdims=True)
-    bad = np.flatnonzero(~np.isfinite(largest[:, 0]) | (largest[:, 0] == 0))
-    if bad.size:
+    unit = np.empty_like(X)
+    bad: list[int] = []
+    for start in range(0, len(X), _ROWS):
+        rows = X[start : start + _ROWS]
+        # Scaling by the largest entry first keeps squares from over- and underflowing.
+        largest = np.abs(rows).max(axis=1, initial=0.0, keepdims=True)
+        lost = ~np.isfinite(largest[:, 0]) | (largest[:, 0] == 0)
+        bad.extend(start + np.flatnonzero(lost))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scaled = rows / largest
+            scaled /= np.linalg.norm(scaled, axis=1, keepdims=True)
+        unit[start : start + _ROWS] = scaled
+    if bad:
         msg = (
-            f"fewpairs.Cosine: row {bad[0]} is zero or not finite ({bad.size} such "
+            f"fewpairs.Cosine: row {bad[0]} is zero or not finite ({len(bad)} such "
             "rows); it has no direction. Drop those items or mend their embeddings."
         )
         raise InputError(msg)
-    X = X / largest
-    return np.asarray(X / np.linalg.norm(X, axis=1, keepdims=True))
+    return unit
 
 
 class _CosineScorer(Scorer):
+    chunk = 1 << 20  # a product this large pays for what is done once a chunk
+
     def __init__(self, unit: NDArray[Any]) -> None:
         self.n = len(unit)
         self.dtype = unit.dtype
@@ -112,4 +124,4 @@ class _CosineScorer(Scorer):
         return np.asarray(np.einsum("td,td->t", self._unit[i], self._unit[j]))
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
-        return np.asarray(self._unit[rows] @ self._unit[columns].T)
+        return np.asarray(self._unit[cut(rows)] @ self._unit[cut(columns)].T)

@@ -1,0 +1,151 @@
+"""Dask: workers on this machine or on many."""
+
+import contextlib
+import math
+import time
+from typing import Any
+
+from fewpairs.calling import Outcome, Task
+from fewpairs.errors import InputError, MissingExtraError
+from fewpairs.execution.crew import Crew, Site, work
+from fewpairs.execution.pools import failed
+
+__all__ = ["DaskCrew", "connect"]
+
+_TRIES = 3
+_COUNT_EVERY = 1.0  # seconds: asking the scheduler takes a while
+
+
+class DaskCrew(Crew):
+    """Tasks go to a Dask scheduler, which does those of a lost worker again.
+
+    Parameters
+    ----------
+    client
+        A ``dask.distributed.Client``.
+    site
+        What is scored. It is sent to every worker once; a worker that comes later
+        gets it from another.
+    own
+        Whether the client ends with the crew.
+    """
+
+    def __init__(self, client: Any, site: Site, *, own: bool) -> None:
+        self._client = client
+        self._site = site
+        self._own = own
+        self._flying: dict[Any, _Flight] = {}
+        self._width, self._counted = 2, -math.inf
+        self._payload = self._scatter()
+
+    @property
+    def width(self) -> int:
+        """Two tasks a thread of the cluster; workers may come and go."""
+        if time.monotonic() - self._counted > _COUNT_EVERY:
+            self._counted = time.monotonic()
+            with contextlib.suppress(Exception):  # a scheduler that is busy: as before
+                self._width = max(2, 2 * int(sum(self._client.nthreads().values())))
+        return self._width
+
+    def submit(self, task: Task) -> Any:
+        """Begin a task."""
+        flight = _Flight(task)
+        self._send(flight)
+        return flight
+
+    def wait(self) -> list[tuple[Any, Outcome]]:
+        """Return tasks that are done."""
+        import distributed
+
+        out: list[tuple[Any, Outcome]] = []
+        while not out:
+            # A cancelled one raises: it is looked at below.
+            with contextlib.suppress(Exception):
+                distributed.wait(list(self._flying), return_when="FIRST_COMPLETED")
+            for future in [f for f in self._flying if f.status != "pending"]:
+                flight = self._flying.pop(future)
+                outcome = self._outcome(future, flight)
+                if outcome is None:
+                    self._send(flight)
+                else:
+                    out.append((flight, outcome))
+        return out
+
+    def close(self) -> None:
+        """End; a client of one's own with it."""
+        for future in self._flying:
+            future.cancel()
+        self._payload.release()
+        if self._own:
+            self._client.close()
+
+    def _scatter(self) -> Any:
+        payload = self._site.payload
+        try:
+            return self._client.scatter(payload, broadcast=True, hash=False)
+        except Exception as error:  # whatever is wrong with a cluster
+            msg = (
+                "fewpairs.approximate: the Dask cluster takes no data "
+                f"({type(error).__name__}: {error}). Does it have workers?"
+            )
+            raise InputError(msg) from error
+
+    def _send(self, flight: "_Flight") -> None:
+        try:
+            future = self._submit(flight)
+        except Exception:  # noqa: BLE001 - the payload may be gone with its holders
+            self._payload = self._scatter()
+            future = self._submit(flight)
+        self._flying[future] = flight
+
+    def _submit(self, flight: "_Flight") -> Any:
+        return self._client.submit(
+            work, self._site.key, flight.task, self._payload, pure=False
+        )
+
+    def _outcome(self, future: Any, flight: "_Flight") -> Outcome | None:
+        """Return what came of a task; ``None``: it is to be done again."""
+        if future.status == "finished":
+            try:
+                outcome: Outcome = future.result()
+            except Exception as error:  # noqa: BLE001 - gone with its worker
+                return self._lost(flight, error)
+            return outcome
+        failure = future.exception() if future.status == "error" else None
+        return self._lost(flight, failure or RuntimeError(future.status))
+
+    def _lost(self, flight: "_Flight", error: BaseException) -> Outcome | None:
+        flight.tries += 1
+        if flight.tries >= _TRIES:
+            return failed(flight.task, f"{type(error).__name__}: {error}")
+        if self._payload.status != "finished":  # it went with its last holder
+            self._payload = self._scatter()
+        return None
+
+
+class _Flight:
+    """A task under way, and how often it was lost."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.tries = 0
+
+
+def connect(address: str) -> Any:
+    """Return a client of the scheduler at an address."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        msg = (
+            "fewpairs.approximate: a Dask address as executor= needs Dask: "
+            "pip install 'fewpairs[dask]'."
+        )
+        raise MissingExtraError(msg) from error
+    try:
+        return Client(address, set_as_default=False)
+    except (OSError, ValueError) as error:
+        msg = (
+            f"fewpairs.approximate: no Dask scheduler answers at {address!r} "
+            f"({error}). Start one, or use executor='processes'."
+        )
+        raise InputError(msg) from error

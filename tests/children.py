@@ -1,0 +1,194 @@
+"""What the tests of durable runs do in processes of their own: some are killed."""
+
+import asyncio
+import itertools
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+import fewpairs as fp
+from fewpairs.similarity.base import Scorer, Similarity
+
+N = 150
+BUDGET = 0.35
+CHUNK = 32
+
+
+class Touchy(Similarity):
+    """Rounds differently in every shape of call, and writes down what it is asked.
+
+    So a result is the same to the bit only if every call was the same.
+    """
+
+    symmetric = True
+    proven = True
+    diagonal = 1.0
+
+    def __init__(self, log: str | None = None, busy: int = 0) -> None:
+        self.log = log
+        self.busy = busy
+
+    def identify(self):
+        return ("touchy",)
+
+    def bind(self, items):
+        return _TouchyScorer(self, np.array([float(item) for item in items]))
+
+
+class _TouchyScorer(Scorer):
+    chunk = CHUNK
+
+    def __init__(self, similarity, angles):
+        self.n = len(angles)
+        self._similarity = similarity
+        self._angles = angles
+
+    def pairs(self, i, j):
+        return self._values(self._angles[i] - self._angles[j], 1 + len(i) % 5)
+
+    def block(self, rows, columns):
+        gaps = self._angles[rows][:, None] - self._angles[columns]
+        return self._values(gaps, 7 + len(rows) % 5 + len(columns) % 3)
+
+    def _values(self, gaps, shape):
+        sum(range(self._similarity.busy * gaps.size))
+        if self._similarity.log is not None:
+            with Path(self._similarity.log).open("ab") as file:
+                file.write(b"." * gaps.size)
+        return np.cos(gaps) + 0.3 * np.cos(7.3 * gaps) + shape * 1e-15
+
+
+def wave(a, b):
+    return float(np.cos(a - b) + 0.3 * np.cos(7.3 * (a - b)))
+
+
+class Fatal:
+    """A function that kills its process, as often as it can put up a tombstone."""
+
+    __name__ = "fatal"
+
+    def __init__(self, folder, times):
+        self.folder = folder
+        self.times = times
+
+    def __call__(self, a, b):
+        if a == 7:
+            for number in range(self.times):
+                try:
+                    (Path(self.folder) / f"{number}").touch(exist_ok=False)
+                except FileExistsError:
+                    continue
+                os.kill(os.getpid(), signal.SIGKILL)
+        return wave(a, b)
+
+
+class Bound(Touchy):
+    """Writes down where it is bound."""
+
+    def bind(self, items):
+        with Path(self.log).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+        similarity = Touchy(busy=self.busy)
+        return similarity.bind(items)
+
+
+def run(store, log, out, method="auto"):
+    approx = fp.approximate(
+        range(N), Touchy(log, busy=400), budget=BUDGET, method=method, store=store
+    )
+    truth = approx.certificate
+    np.save(f"{out}-draft.npy", np.append(approx.dense().ravel(), truth.interval))
+    Path(f"{out}-draft.npy").rename(out)
+
+
+def kill_at_write(number):
+    """Be killed at the so-maniest step of writing a file: opened, or not renamed."""
+    steps = itertools.count()
+
+    def hook(event, arguments):
+        writes = event == "os.rename" or (
+            event == "open" and str(arguments[0]).endswith(".partial")
+        )
+        if writes and next(steps) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+
+
+def kill_often(store, log, out, method, kills):
+    """Start a run again and again; kill it at random, half of the time as it writes."""
+    import zarr  # noqa: F401 - so that children need not import it
+
+    rng = random.Random(0)
+    Path(log).touch()
+    done = 0
+    for turn in itertools.count():
+        target = Path(log).stat().st_size + rng.randrange(10, 300)
+        child = os.fork()
+        if child == 0:
+            if turn % 2 and done < kills:
+                kill_at_write(rng.randrange(20))
+            run(store, log, out, method)
+            os._exit(0)
+        while not os.waitpid(child, os.WNOHANG)[0]:
+            if done < kills and turn % 2 == 0 and Path(log).stat().st_size >= target:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                break
+            time.sleep(0.0002)
+        if Path(out).exists():
+            break
+        done += 1
+    sys.stdout.write(f"{done}\n")
+
+
+def hold(store):
+    """Hold a ledger until standard input ends."""
+    with fp.Ledger(store).session():
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+def interrupted(store, log, kind):
+    """Run something that writes down every answer, until Ctrl-C."""
+
+    def note(a, b):
+        with Path(log).open("a") as file:
+            file.write(f"{a} {b}\n")
+        return float(np.cos(a - b))
+
+    def slow(a, b):
+        time.sleep(0.001)
+        return note(a, b)
+
+    async def judge(a, b):
+        await asyncio.sleep(0.002)
+        return note(a, b)
+
+    if kind == "async":
+        similarity = fp.from_async(
+            judge, symmetric=True, concurrency=8, chunk=500, name="judge"
+        )
+    else:
+        similarity = fp.from_function(slow, symmetric=True, chunk=500, name="judge")
+    executor = None if kind in ("async", "serial") else kind
+    try:
+        fp.approximate(
+            range(200), similarity, method="sms", store=store, executor=executor
+        )
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    name, *arguments = sys.argv[1:]
+    if name == "kill_often":
+        kill_often(*arguments[:4], int(arguments[4]))
+    else:
+        {"hold": hold, "interrupted": interrupted, "run": run}[name](*arguments)

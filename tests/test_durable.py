@@ -411,3 +411,18 @@ def test_ctrl_c_keeps_what_was_paid_for(tmp_path, kind):
     assert (~known).sum() <= (1 if kind == "serial" else 0)
     truth = np.cos(answers[:, 0] - answers[:, 1])
     assert np.allclose(values[known], truth[known])
+
+
+def test_what_is_read_after_the_run_is_written_too(tmp_path):
+    approx = approximate(tmp_path)
+    source = approx.source.reader
+    i, j = np.triu_indices(children.N, 1)
+    unread = ~approx.known.lookup(i, j)[0]
+    more = i[unread][40:41], j[unread][40:41]
+    i, j = i[unread][:40], j[unread][:40]
+    values = source.pairs(i, j)
+    known, kept = fp.Ledger(tmp_path).load().lookup(i, j)
+    assert known.all()
+    assert np.array_equal(kept, values)
+    with fp.Ledger(tmp_path).session(), pytest.raises(fp.StoreError, match="in use"):
+        source.oracle.pairs(*more)

@@ -37,7 +37,7 @@ def cluster():
     """A scheduler and three worker processes."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         yield cluster
 

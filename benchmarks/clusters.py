@@ -65,10 +65,7 @@ def run() -> None:
     context = multiprocessing.get_context("spawn")
     print(f"\nclusters, rank {RANK}, {LANDMARKS} exact columns; goal for 50,000:")
     print("under 600 s and 3 GB. Memory is the whole process at its peak.\n")
-    print(
-        "| items | whole tree, s | CPU s | CPU ms an item | GB | at 0.5, s | CPU s "
-        "| GB |"
-    )
+    print("| items | tree, s | CPU s | CPU ms an item | GB | at 0.5, s | CPU s | GB |")
     print("|---|---|---|---|---|---|---|---|")
     for n in SIZES:
         cells = []

@@ -135,7 +135,7 @@ def plan(
     expected = settle(chosen, recipe, oracle.tariff, budget)
     each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
     everything = oracle.tariff.everything()
-    lines = getattr(expected.method, "count", scorer.n)
+    lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
     return Plan(
         n=scorer.n,
         evaluations=expected.evaluations,

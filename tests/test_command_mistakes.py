@@ -1,6 +1,7 @@
 """Bad input: one line that says the cure, exit code 2, and nothing overwritten."""
 
 import gzip
+import inspect
 import re
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+import fewpairs as fp
 from tests.commands import COMMAND, environment, run, run_here
 
 LEVENSHTEIN = ("-s", "levenshtein")
@@ -282,3 +284,41 @@ def test_ctrl_c_ends_with_code_130_and_leaves_nothing_half_written(tmp_path):
     assert said.strip().splitlines()[-1].startswith("error: stopped. Nothing")
     assert "Traceback" not in said
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(
+    not inspect.signature(fp.Ledger).parameters, reason="needs ledgers on disk"
+)
+def test_a_stopped_run_goes_on_from_its_store(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "def slow(a, b):\n"
+        "    with open('count', 'a') as file:\n"
+        "        file.write('.')\n"
+        "    time.sleep(0.002)\n"
+        "    return len({*a} & {*b}) / len({*a} | {*b})\n"
+    )
+    texts = [f"text {t} {t * t} {t**3 % 97}" for t in range(150)]
+    (tmp_path / "many.txt").write_text("\n".join(texts))
+    line = "approximate many.txt -s slow:slow -b 30% --store paid -o out".split()
+    count = tmp_path / "count"
+    process = subprocess.Popen(
+        [COMMAND, *line],
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and (not count.exists() or count.stat().st_size < 700):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "What was paid for is in paid: the same command goes on" in said
+    before = count.stat().st_size
+    done = run(*line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    allowed = 0.3 * 150 * 149 / 2 + 16
+    assert before < count.stat().st_size <= allowed
+    assert run(*line, "--force", cwd=tmp_path).returncode == 0
+    assert count.stat().st_size <= allowed

@@ -289,6 +289,34 @@ def test_functions_of_the_working_folder_and_standard_input(folder, titles):
         assert K[i, j] == len(words[i] & words[j]) / len(words[i] | words[j])
 
 
+def test_priors_from_a_file_a_column_and_a_name(tmp_path, capfd, monkeypatch):
+    rng = np.random.default_rng(0)
+    words = np.array("alpha beta gamma delta epsilon zeta eta theta".split())
+    chosen = rng.integers(8, size=(150, 5))
+    vectors = np.array([np.bincount(row, minlength=8) for row in chosen]) + 0.01
+    records = [
+        {"text": f"{' '.join(words[row])} {t}", "vector": vector.tolist()}
+        for t, (row, vector) in enumerate(zip(chosen, vectors))
+    ]
+    lines = "\n".join(json.dumps(record) for record in records)
+    (tmp_path / "texts.jsonl").write_text(lines, "utf-8")
+    np.save(tmp_path / "vectors.npy", vectors)
+    errors = {}
+    for name in ("vector", "vectors.npy", "jaccard", None):
+        prior = [] if name is None else ["--prior", name]
+        line = ["approximate", "texts.jsonl", "-s", "ratio", "-b", "20%", *prior]
+        out = tmp_path / f"with-{name}"
+        done = run_here([*line, "-o", out, "--json"], tmp_path, capfd, monkeypatch)
+        assert done.returncode == 0, done.stderr
+        errors[name] = json.loads(done.stdout)["certificate"]["relative_error"]
+        # A prior that is a recipe is made again when the run is opened.
+        done = run_here(["show", out, "--json"], tmp_path, capfd, monkeypatch)
+        again = json.loads(done.stdout)["certificate"]["relative_error"]
+        assert again == errors[name]
+    assert errors["vector"] == pytest.approx(errors["vectors.npy"])
+    assert max(errors["vector"], errors["jaccard"]) < errors[None]
+
+
 def test_a_terminal_shows_bars_and_stays_clean(folder):
     code, text = run_in_terminal(
         *"approximate titles.csv -c title -s levenshtein -o bars".split(), cwd=folder

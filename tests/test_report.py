@@ -316,6 +316,19 @@ def test_other_results_make_pages_without_errors(browser, tmp_path, kind):
         assert "item" in visit.chosen()
 
 
+def test_of_many_items_a_sample_is_shown(browser, tmp_path, approx, texts, monkeypatch):
+    monkeypatch.setattr("fewpairs.report.MOST_ITEMS", 100)
+    write_report(approx, texts, tmp_path / "page.html")
+    with Visit(browser, tmp_path / "page.html") as visit:
+        note = visit.page.locator("#map-note").inner_text()
+        assert "A random sample of 100 of the 300 items is shown" in note
+        shown = re.match(r"item (\d+)", visit.page.locator("#chosen .no").inner_text())
+        assert visit.chosen() == texts[int(shown.group(1))]
+        # Items that are not on the map are listed by their text alone.
+        assert visit.page.locator("#odd-list li").count() == 12
+        assert visit.page.locator("#odd-list li > div > span").count() > 0
+
+
 def test_clusters_color_the_map(tmp_path, approx, texts):
     write_report(approx, texts, tmp_path / "page.html", threshold=0.7)
     source = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import fewpairs as fp
 from fewpairs.evaluation import exact_matrix
-from fewpairs.matching import find_matches
+from fewpairs.matching import all_matches, find_matches
 from tests.conftest import Counting
 
 NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
@@ -103,6 +103,20 @@ def test_hidden_rows_tell_the_share_that_is_found():
     assert found.missed.hidden >= 5
     assert share == pytest.approx(got[others].mean(), abs=0.25)
     assert found.missed.found_at_least < got[others].mean()
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_evaluating_everything_finds_everything(symmetric):
+    K = with_copies(70, 60, 6)
+    K = K if symmetric else K + np.triu(0.1 * K, 1)
+    both = (K + K.T) / 2
+    similarity = fp.from_function(lambda a, b: K[a, b], symmetric=symmetric)
+    found = all_matches(range(70), similarity, 0.3)
+    i, j = np.nonzero(np.triu(both >= 0.3, 1))
+    assert set(zip(found.i, found.j)) == set(zip(i, j))
+    assert found.similarity == pytest.approx(both[found.i, found.j])
+    assert (np.diff(found.similarity) <= 0).all()
+    assert len(all_matches(range(70), similarity, 5.0).i) == 0
 
 
 def test_limits_and_bad_thresholds_are_refused():

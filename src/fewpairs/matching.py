@@ -1,8 +1,8 @@
 """Pairs above a threshold: proposed by an approximation, checked one by one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,12 @@ from scipy import special
 from fewpairs.approximation import Approximation
 from fewpairs.certificate import HeldOut
 from fewpairs.errors import BudgetError, InputError
+from fewpairs.evaluation import exact_matrix
 from fewpairs.left_out import hide_rows, refined_an_item
 from fewpairs.progress import Progress, Silence
 from fewpairs.similarity.base import Indices
 
-__all__ = ["Matches", "Missed", "find_matches"]
+__all__ = ["Matches", "Missed", "all_matches", "find_matches"]
 
 _BLOCK = 1 << 22  # entries looked at at once
 _MARGIN = 2.0  # standard deviations of the prediction's error
@@ -150,6 +151,49 @@ def find_matches(
         known=int(known[order].sum()),
         checked=len(new),
         missed=_missed(approx, threshold, margin),
+    )
+
+
+def all_matches(
+    items: Sequence[Any],
+    similarity: Any,
+    threshold: float,
+    *,
+    progress: Progress | None = None,
+) -> Matches:
+    """Return the pairs whose similarity is at least ``threshold``: evaluate them all.
+
+    For similarities that are quick. Evaluations: n(n−1)/2; memory: n² numbers.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> from fewpairs.matching import all_matches
+    >>> texts = ["red cat", "green dog", "red cats"]
+    >>> found = all_matches(texts, fp.StringSimilarity("ratio"), 0.8)
+    >>> found.i.tolist(), found.j.tolist(), found.checked
+    ([0], [2], 3)
+    """
+    K = exact_matrix(items, similarity, progress=progress)
+    n = len(K)
+    found = [
+        (np.full(len(j), i), j)
+        for i in range(n)
+        if len(j := i + 1 + np.flatnonzero(K[i, i + 1 :] >= threshold))
+    ]
+    nothing = np.empty(0, dtype=np.int64)
+    i, j = (np.concatenate([nothing, *(part[t] for part in found)]) for t in range(2))
+    values = K[i, j].astype(np.float64)
+    order = np.argsort(-values, kind="stable")
+    return Matches(
+        i=i[order],
+        j=j[order],
+        similarity=values[order],
+        threshold=float(threshold),
+        margin=0.0,
+        known=0,
+        checked=n * (n - 1) // 2,
+        missed=Missed(0, 0, 0.0, 0.0, 0, 0, 0.0),
     )
 
 

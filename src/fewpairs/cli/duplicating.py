@@ -11,10 +11,11 @@ from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out, progress_bar, shown
+from fewpairs.cli.recipes import make_similarity
 from fewpairs.cli.running import read_texts, run_approximation
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
 from fewpairs.errors import InputError
-from fewpairs.matching import Matches, find_matches
+from fewpairs.matching import Matches, all_matches, find_matches
 from fewpairs.receipt import duration
 from fewpairs.similarity.base import Indices
 
@@ -22,6 +23,7 @@ __all__ = ["duplicates"]
 
 _LISTED = 20
 _MOST_EQUAL = 1_000_000  # pairs of equal texts that are listed one by one
+_ALL_AT_ONCE = 10_000  # items whose pairs can all be held
 _QUICK = 60.0  # seconds within which reading everything is worth a hint
 
 
@@ -106,6 +108,7 @@ def duplicates(
     if not np.isfinite(threshold):
         msg = f"--threshold is {threshold}; pass a number such as 0.8."
         raise InputError(msg)
+    approx: Approximation | None
     if similarity is None:
         if Path(source).is_file():
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
@@ -120,17 +123,26 @@ def duplicates(
         spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
         given = read_texts(source, how, say)
         equal = _equal_pairs(given.texts)  # too many are an error before it is paid
-        approx = run_approximation(
-            given, spec, say, budget=budget, prior=prior, method=method, seed=seed
+        whole = options.as_budget(budget) == 1.0 and len(given.texts) <= _ALL_AT_ONCE
+        if whole and method == "auto":
+            recipe = make_similarity(spec)
+            found = all_matches(
+                given.texts, recipe, threshold, progress=progress_bar(say)
+            )
+            approx = None
+        else:
+            approx = run_approximation(
+                given, spec, say, budget=budget, prior=prior, method=method, seed=seed
+            )
+    if approx is not None:
+        found = find_matches(
+            approx,
+            threshold,
+            margin=margin,
+            most=most,
+            also=equal,
+            progress=progress_bar(say),
         )
-    found = find_matches(
-        approx,
-        threshold,
-        margin=margin,
-        most=most,
-        also=equal,
-        progress=progress_bar(say),
-    )
     _tell(found, approx, given, say)
     if out is not None:
         _write(found, given, out)
@@ -163,7 +175,7 @@ def _equal_pairs(texts: list[str]) -> tuple[Indices, Indices]:
 
 def _tell(
     found: Matches,
-    approx: Approximation,
+    approx: Approximation | None,
     given: Input,
     say: Out,
 ) -> None:
@@ -202,19 +214,20 @@ def _tell(
         f"{len(found.i) - found.known:,} among {found.checked:,} candidates evaluated "
         "now"
     )
-    say.say(_missed_in_words(found, approx))
+    if approx is None or not approx.certificate.unread:
+        say.say("missed: none, all pairs were read")
+        return
+    say.say(_missed_in_words(found))
     exact = _exact_seconds(approx)
-    if approx.certificate.unread and exact < _QUICK:
+    if exact < _QUICK and n <= _ALL_AT_ONCE:
         say.note(
-            f"hint: this similarity is quick; all pairs take about {duration(exact)}: "
-            "approximating with --budget 100% misses nothing"
+            f"hint: this similarity is quick, all pairs take about {duration(exact)}; "
+            "`fewpairs duplicates FILE --budget 100%` misses nothing"
         )
 
 
-def _missed_in_words(found: Matches, approx: Approximation) -> str:
+def _missed_in_words(found: Matches) -> str:
     missed = found.missed
-    if not approx.certificate.unread:
-        return "missed: none, all pairs were read"
     words = []
     if missed.hidden:
         words.append(
@@ -256,17 +269,21 @@ def _write(found: Matches, given: Input, path: Path) -> None:
     write_rows(Rows(_NAMES, _records(found, given)), kind_of_output(path), path, None)
 
 
-def _facts(found: Matches, approx: Approximation, given: Input) -> dict[str, Any]:
+def _facts(
+    found: Matches, approx: Approximation | None, given: Input
+) -> dict[str, Any]:
+    n = len(given.texts)
+    unread = approx is not None and approx.certificate.unread > 0
     return {
         "texts": len(given.texts),
         "threshold": found.threshold,
         "margin": found.margin,
         "evaluations": {
-            "approximation": approx.evaluations,
+            "approximation": 0 if approx is None else approx.evaluations,
             "checking": found.checked,
-            "all_pairs": approx.bill.everything,
+            "all_pairs": n * (n - 1) // 2 if approx is None else approx.bill.everything,
         },
-        "missed": found.missed._asdict() if approx.certificate.unread else None,
+        "missed": found.missed._asdict() if unread else None,
         "pairs": [
             dict(zip(_NAMES, record, strict=True)) for record in _records(found, given)
         ],

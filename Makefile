@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check bench format clean
+.PHONY: help demo test check bench docs format clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
@@ -13,7 +13,7 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## the similarity of the standard library's docstrings at 5 % of the pairs
 	$(BIN)/fewpairs demo
 
-test: $(VENV)/.installed-test  ## run the tests
+test: $(VENV)/.installed-test $(VENV)/.browser  ## run the tests
 	$(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.installed-check  ## lint, format and types
@@ -24,12 +24,15 @@ check: $(VENV)/.installed-check  ## lint, format and types
 bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks
 
+docs: $(VENV)/.installed-docs  ## build the site into build/site
+	$(BIN)/mkdocs build --strict
+
 format: $(VENV)/.installed-check  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove everything the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "fewpairs needs Python 3.11 or newer")'
@@ -41,6 +44,15 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml
 
 $(VENV)/.installed-test: $(VENV)/.installed constraints.txt
 	$(PIP) install -e '.[test,torch,handover]' -c constraints.txt
+	@touch $@
+
+# A browser for the tests of the report; without one they are skipped, with a reason.
+$(VENV)/.browser: $(VENV)/.installed-test
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	|| { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	     && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	|| $(BIN)/playwright install chromium \
+	|| echo "no Chromium to be had: the tests of the report will be skipped"
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -5,6 +5,8 @@ import sys
 
 ALL = (
     "imports",
+    "duplicates",
+    "report",
     "eigenvalues",
     "overhead",
     "tiny",

@@ -64,9 +64,19 @@ ROOMS = [
     {"guiding", "new_items", "neighbors", "approximating"},
     {"search", "graph"},
     {"persistence"},
-    {"planning", "testing", "datasets"}
+    {"planning", "testing", "datasets", "left_out", "matching"}
     | {f"evaluation{part}" for part in ("", ".agreement", ".coreference", ".matrices")},
-    {"demo"} | {f"sklearn{part}" for part in ("", ".base", ".clusterer", ".embedding")},
+    {f"sklearn{part}" for part in ("", ".base", ".clusterer", ".embedding")},
+    {"report.layout"},
+    {"report.findings", "report.gathering"},
+    {"report"},
+    {"demo"},
+    {"cli.tables", "cli.output"},
+    {"cli.inputs"},
+    {"cli.recipes"},
+    {"cli.folder", "cli.options"},
+    {"cli.running", "cli.answering"},
+    {"cli.duplicating", "cli.exporting", "cli.reporting"},
     {"cli", "__init__"},
 ]
 
@@ -99,7 +109,10 @@ def imports(path):
             if module == "fewpairs":
                 yield from (alias.name for alias in node.names)
             elif module.startswith("fewpairs."):
-                yield module.removeprefix("fewpairs.")
+                module = module.removeprefix("fewpairs.")
+                parts = [f"{module}.{alias.name}" for alias in node.names]
+                # Modules of a package count as themselves.
+                yield from (p if room_of(p) is not None else module for p in parts)
 
 
 def room_of(name):

@@ -1,25 +1,12 @@
 """The real command, in a process of its own."""
 
-import os
-import pty
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import fewpairs as fp
 from fewpairs.datasets import stdlib_docstrings
-
-COMMAND = str(Path(sys.executable).with_name("fewpairs"))
-
-
-def run(*arguments):
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    return subprocess.run(
-        [COMMAND, *arguments], capture_output=True, text=True, env=environment
-    )
+from tests.commands import run, run_in_terminal
 
 
 def test_the_demo_shows_receipt_truth_neighbors_and_all_methods():
@@ -48,28 +35,8 @@ def test_the_demo_shows_receipt_truth_neighbors_and_all_methods():
 
 
 def test_the_demo_shows_a_progress_bar_in_a_terminal():
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [COMMAND, "demo", "--limit", "300"],
-        stdout=slave,
-        stderr=slave,
-        stdin=slave,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-    ) as process:
-        os.close(slave)
-        shown = b""
-        while True:
-            try:
-                part = os.read(master, 65536)
-            except OSError:  # the terminal is closed when the command ends
-                break
-            if not part:
-                break
-            shown += part
-        process.wait()
-    os.close(master)
-    text = shown.decode(errors="replace")
-    assert process.returncode == 0, text
+    code, text = run_in_terminal("demo", "--limit", "300")
+    assert code == 0, text
     # Bars that move: cursor movements between several states of the same line.
     assert text.count("evaluating") > 1
     assert "left" in text

@@ -94,6 +94,8 @@ class HeldOut:
         Moments of what had been read when they were drawn.
     rng
         For the judgement's own draws.
+    verdict
+        What was judged before, where these pairs were saved and loaded.
     """
 
     i: Indices
@@ -101,9 +103,12 @@ class HeldOut:
     truth: NDArray[np.float64]
     before: Moments
     rng: np.random.Generator
+    verdict: Certificate | None = None
 
     def judge(self, factors: Factors, read: Entries) -> Certificate:
         """Compare the pairs with their predictions."""
+        if self.verdict is not None:
+            return self.verdict
         truth, rng = self.truth, self.rng
         # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
         swap = (rng.random(len(truth)) < 0.5) & read.symmetric

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fewpairs.approximating import as_similarity, bind
 from fewpairs.approximation import Approximation
-from fewpairs.certificate import Certificate
-from fewpairs.entries import Axis, Entries
+from fewpairs.certificate import Certificate, HeldOut
+from fewpairs.entries import Axis, Entries, Moments
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.kernels import pair_network
@@ -203,6 +203,9 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
     keys, values = known.scattered()
     put("scattered-keys", keys)
     put("scattered-values", values)
+    held_out = isinstance(approx.evidence, HeldOut)
+    if isinstance(approx.evidence, HeldOut):
+        put("held-out", np.column_stack([approx.evidence.i, approx.evidence.j]))
     blocks = {"columns": len(known.columns), "rows": len(known.rows)}
     for axis, lines in zip(_AXES, (known.columns, known.rows), strict=True):
         for t, block in enumerate(lines):
@@ -223,6 +226,7 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
             "right": factors.other is not None,
             "features": own_features,
             "signature": factors.signature is not None,
+            "held-out": held_out,
         },
         "lines": blocks,
         "certificate": _plain(asdict(approx.certificate)),
@@ -431,9 +435,22 @@ def _read(
             known.add_lines(indices, lines, axis)
     certificate = {name: _number(v) for name, v in index["certificate"].items()}
     certificate["interval"] = tuple(_number(v) for v in certificate["interval"])
-    return Approximation(
-        factors, known, Certificate(**certificate), Bill(**index["bill"])
-    )
+    verdict = Certificate(**certificate)
+    evidence: Certificate | HeldOut = verdict
+    if has.get("held-out"):
+        evidence = _held_out(get("held-out"), known, verdict)
+    return Approximation(factors, known, evidence, Bill(**index["bill"]))
+
+
+def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> HeldOut:
+    """Return the pairs that the certificate rests on; their values are entries."""
+    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    found, truth = known.lookup(i, j)
+    if not found.all():
+        msg = f"{int((~found).sum())} held-out pairs without a value"
+        raise ValueError(msg)
+    nothing = Moments(0, 0.0, 0.0)
+    return HeldOut(i, j, truth, nothing, np.random.default_rng(0), verdict)
 
 
 def _reader(folder: Path, *, mmap: bool) -> Callable[[str], NDArray[Any]]:

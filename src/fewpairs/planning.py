@@ -142,7 +142,7 @@ def plan(
         each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
         ledger.finish()
     everything = oracle.tariff.everything()
-    lines = getattr(expected.method, "count", scorer.n)
+    lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
     return Plan(
         n=scorer.n,
         evaluations=expected.evaluations,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Indices, Scorer, Similarity, check_texts
 
-__all__ = ["StringSimilarity"]
+__all__ = ["SCORERS", "StringSimilarity"]
 
 
 class _Facts(NamedTuple):
@@ -60,6 +60,8 @@ _SCORERS: dict[str, _Facts] = {
     "wratio": _fuzz("WRatio", proven=False, unit_diagonal=False),
     "qratio": _fuzz("QRatio", unit_diagonal=False),
 }
+
+SCORERS = tuple(_SCORERS)
 
 
 class StringSimilarity(Similarity):

@@ -1,0 +1,199 @@
+"""The folder of a run: the input, the approximation, and how they came about."""
+
+import json
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from fewpairs import __version__
+from fewpairs.approximation import Approximation
+from fewpairs.cli.inputs import Input, Reading, parse
+from fewpairs.cli.recipes import Spec, make_prior, make_similarity
+from fewpairs.errors import InputError
+from fewpairs.persistence import load
+from fewpairs.similarity.base import Similarity
+
+__all__ = ["Run", "check_free", "open_run", "place", "write_run"]
+
+_INDEX = "run.json"
+_FORMAT = "fewpairs run"
+_VERSION = 1
+# What the commands write into the folder of a run, and --force may remove.
+_OURS = (
+    _INDEX,
+    "approximation",
+    "input.*",
+    "clusters.*",
+    "neighbors.*",
+    "embedding.npy",
+    "similarities.npy",
+    "report.html",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run: everything that the other commands ask."""
+
+    path: Path
+    facts: dict[str, Any]
+    given: Input
+    spec: Spec
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts that were compared, in the order of the matrix."""
+        return self.given.texts
+
+    @property
+    def name(self) -> str:
+        """What the run is about, in a few words."""
+        return Path(self.facts["input"]["name"]).name
+
+    @property
+    def reading(self) -> Reading:
+        """How the input was read."""
+        return _reading(self.facts["input"])
+
+    @cached_property
+    def approx(self) -> Approximation:
+        """The approximation, loaded when it is first asked for."""
+        return self._loaded(None)
+
+    def with_similarity(self) -> Approximation:
+        """Return the approximation with its similarity, for exact values."""
+        return self._loaded(make_similarity(self.spec))
+
+    def _loaded(self, similarity: Similarity | None) -> Approximation:
+        prior = self.facts["prior"]
+        layers = json.loads(
+            (self.path / "approximation" / "approximation.json").read_text("utf-8")
+        ).get("layers")
+        needs = layers and layers["prior"] is not None and not layers["embeddings"]
+        return load(
+            self.path / "approximation",
+            prior=make_prior(prior, self.given) if needs and prior else None,
+            items=self.texts if needs or similarity is not None else None,
+            similarity=similarity,
+        )
+
+
+def check_free(path: Path, *, force: bool) -> None:
+    """Refuse a folder that exists, unless it is a run that may be replaced."""
+    if not path.exists():
+        return
+    if not (path / _INDEX).is_file():
+        msg = f"{path} exists and is no run of fewpairs. Choose another --out."
+        raise InputError(msg)
+    if not force:
+        msg = f"{path} exists. Pass --force to replace it, or another --out."
+        raise InputError(msg)
+    foreign = sorted(
+        entry.name
+        for entry in path.iterdir()
+        if not any(entry.match(name) for name in _OURS)
+    )
+    if foreign:
+        msg = (
+            f"{path} holds {foreign[0]}, which is none of fewpairs' files; --force "
+            "would remove it. Move it first, or choose another --out."
+        )
+        raise InputError(msg)
+
+
+def place(file: str) -> Path:
+    """Return the folder that a run gets when none is named.
+
+    >>> str(place("data/titles.csv.gz")), str(place("-"))
+    ('titles.fewpairs', 'stdin.fewpairs')
+    """
+    stem = "stdin" if file == "-" else Path(file).name
+    for suffix in (".gz", ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".txt"):
+        stem = stem.removesuffix(suffix)
+    return Path(f"{stem}.fewpairs")
+
+
+def write_run(
+    path: Path,
+    approx: Approximation,
+    given: Input,
+    how: Reading,
+    facts: dict[str, Any],
+    *,
+    force: bool,
+) -> None:
+    """Write all of a run, or nothing."""
+    check_free(path, force=force)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        draft.chmod(0o755)
+        copy = f"input.{'txt' if given.kind == 'lines' else given.kind}"
+        (draft / copy).write_bytes(given.data)
+        approx.save(draft / "approximation")
+        source = {
+            "name": given.name,
+            "file": copy,
+            "rows": len(given.table.rows),
+            "texts": len(given.texts),
+            **asdict(how),
+            "kind": given.kind,
+        }
+        index = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "fewpairs": __version__,
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "input": source,
+            **facts,
+        }
+        text = json.dumps(index, indent=2, ensure_ascii=False)
+        (draft / _INDEX).write_text(text + "\n", encoding="utf-8")
+        if path.exists():
+            shutil.rmtree(path)
+        draft.rename(path)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def open_run(path: Path) -> Run:
+    """Open the folder of a run."""
+    index = path / _INDEX
+    if not index.is_file():
+        what = "is a file" if path.is_file() else "is no run of fewpairs"
+        if not path.exists():
+            what = "does not exist"
+        msg = (
+            f"{path} {what}. Pass the folder that `fewpairs approximate FILE --out "
+            f"DIR` wrote."
+        )
+        raise InputError(msg)
+    try:
+        facts = json.loads(index.read_text(encoding="utf-8"))
+        if facts["format"] != _FORMAT or facts["version"] > _VERSION:
+            msg = (
+                f"{path} holds {facts['format']!r}, version {facts['version']}; this "
+                f"fewpairs reads versions up to {_VERSION}. Install a newer one."
+            )
+            raise InputError(msg)
+        source = facts["input"]
+        data = (path / source["file"]).read_bytes()
+        given = parse(data, source["kind"], source["name"], _reading(source))
+        return Run(path, facts, given, Spec(**facts["similarity"]))
+    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        msg = (
+            f"{path} is damaged ({type(error).__name__}: {error}). Run `fewpairs "
+            "approximate` again."
+        )
+        raise InputError(msg) from error
+
+
+def _reading(source: dict[str, Any]) -> Reading:
+    options = {name: source[name] for name in Reading.__dataclass_fields__}
+    options["columns"] = tuple(options["columns"])
+    return Reading(**options)

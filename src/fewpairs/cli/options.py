@@ -1,0 +1,248 @@
+"""Options that several commands share, and what their values mean."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from fewpairs.cli.inputs import FORMATS, Reading
+from fewpairs.cli.recipes import NAMES, Spec
+from fewpairs.errors import InputError
+from fewpairs.methods import BY_NAME
+from fewpairs.tariff import Budget
+
+__all__ = [
+    "AsJson",
+    "BudgetText",
+    "Characters",
+    "Columns",
+    "Cut",
+    "Delimiter",
+    "Empty",
+    "Encoding",
+    "Folder",
+    "Force",
+    "Format",
+    "Gamma",
+    "InputFile",
+    "Label",
+    "MaxLength",
+    "MethodName",
+    "Model",
+    "PriorName",
+    "Seed",
+    "SimilarityName",
+    "Vectors",
+    "as_budget",
+    "as_method_name",
+    "reading_of",
+    "spec_of",
+]
+
+_INPUT, _SIMILARITY = "Input", "Similarity"
+
+
+def _names(incomplete: str) -> list[str]:
+    """Complete the name of a similarity in the shell."""
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+def _methods(incomplete: str) -> list[str]:
+    return [name for name in BY_NAME if name.startswith(incomplete)]
+
+
+InputFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE",
+        help="Texts: lines, or a CSV, TSV, JSONL or Parquet file (also .gz); - is "
+        "standard input.",
+        show_default=False,
+    ),
+]
+Folder = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", help="The folder that `fewpairs approximate` wrote."),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        "-c",
+        help="Column of the text; several are joined by a blank.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help=f"{', '.join(FORMATS)}; by the name of the file if not given.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Encoding = Annotated[str, typer.Option(help="Of a text file.", rich_help_panel=_INPUT)]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(help="Between the fields of a CSV file.", rich_help_panel=_INPUT),
+]
+Empty = Annotated[
+    Literal["error", "skip"],
+    typer.Option(help="What becomes of rows without text.", rich_help_panel=_INPUT),
+]
+MaxLength = Annotated[
+    int,
+    typer.Option(
+        min=1,
+        help="Most characters of a text; longer ones are refused.",
+        rich_help_panel=_INPUT,
+    ),
+]
+Cut = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Compare the first so many characters alone.",
+        rich_help_panel=_INPUT,
+    ),
+]
+SimilarityName = Annotated[
+    str,
+    typer.Option(
+        "--similarity",
+        "-s",
+        help=f"{', '.join(NAMES)}, or module:function.",
+        rich_help_panel=_SIMILARITY,
+        autocompletion=_names,
+        show_default=False,
+    ),
+]
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        help="wmd: file of word vectors (word2vec, GloVe, .npy).",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(
+        help="wmd: γ of exp(−γ·distance), 1 if not given.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="cross-encoder: folder or name of the model.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+Label = Annotated[
+    str | None,
+    typer.Option(
+        help="cross-encoder: which output counts, if there are several.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+Characters = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="jaccard, dice, overlap: sets of character n-grams of this length.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+BudgetText = Annotated[
+    str,
+    typer.Option(
+        "--budget",
+        "-b",
+        help="Share of the pairs (5%) or number of evaluations (100000). A hard limit.",
+    ),
+]
+PriorName = Annotated[
+    str | None,
+    typer.Option(
+        "--prior",
+        help="Cheap embeddings: minilm, a model's folder, a .npy file, a column that "
+        "holds vectors; or the name of a cheap similarity.",
+    ),
+]
+MethodName = Annotated[
+    str, typer.Option("--method", help=", ".join(BY_NAME), autocompletion=_methods)
+]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document, for scripts.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
+
+
+def reading_of(  # noqa: PLR0917 - the options, in the order of the signatures
+    column: list[str] | None,
+    kind: str | None,
+    encoding: str,
+    delimiter: str | None,
+    empty: Literal["error", "skip"],
+    max_length: int,
+    cut: int | None,
+) -> Reading:
+    """Return how the input is read."""
+    if kind is not None and kind not in FORMATS:
+        msg = f"--format is {kind!r}; pass one of {', '.join(FORMATS)}."
+        raise InputError(msg)
+    if delimiter in ("\\t", "tab"):
+        delimiter = "\t"
+    columns = tuple(column or ())
+    return Reading(columns, kind, encoding, delimiter, empty, max_length, cut)
+
+
+def spec_of(  # noqa: PLR0917 - the options, in the order of the signatures
+    name: str,
+    vectors: str | None,
+    gamma: float | None,
+    model: str | None,
+    label: str | None,
+    characters: int | None,
+) -> Spec:
+    """Return which similarity is meant."""
+    return Spec(name, vectors, gamma, model, label, characters)
+
+
+def as_budget(text: str) -> Budget:
+    """Return a budget as the library takes it.
+
+    >>> as_budget("5%"), as_budget("0.05"), as_budget("100,000"), as_budget("100%")
+    (0.05, 0.05, 100000, 1.0)
+    """
+    plain = text.strip().replace(",", "").replace("_", "").replace(" ", "")
+    cure = "Pass a share such as 5%, or a number of evaluations such as 100000."
+    try:
+        if plain.endswith("%"):
+            share = float(plain[:-1]) / 100
+        elif plain.lstrip("+-").isdigit():
+            number = int(plain)
+            if number < 1:
+                msg = f"--budget is {text}; nothing can be read for that. {cure}"
+                raise InputError(msg)
+            return number
+        else:
+            share = float(plain)
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"--budget is {text!r}, which is no number. {cure}"
+        raise InputError(msg) from None
+    if not 0 < share <= 1:
+        msg = f"--budget is {text}; a share lies above 0 and up to 100%. {cure}"
+        raise InputError(msg)
+    return share
+
+
+def as_method_name(name: str) -> str:
+    """Return the name of a method, or say which there are."""
+    if name not in BY_NAME:
+        msg = f"--method is {name!r}; pass one of {', '.join(BY_NAME)}."
+        raise InputError(msg)
+    return name

@@ -1,0 +1,264 @@
+"""Names of similarities and priors on the command line, and what they stand for."""
+
+import difflib
+import importlib
+import json
+import logging
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.cli.inputs import Input
+from fewpairs.errors import FewpairsError, InputError, MissingExtraError
+from fewpairs.similarity import (
+    WMD,
+    Similarity,
+    StringSimilarity,
+    TokenOverlap,
+    from_function,
+)
+from fewpairs.similarity.strings import SCORERS
+
+__all__ = ["NAMES", "Spec", "make_prior", "make_similarity"]
+
+_OVERLAPS = {
+    "jaccard": "jaccard",
+    "dice": "dice",
+    "overlap": "overlap",
+    "token_cosine": "cosine",
+}
+NAMES = tuple(
+    name.replace("_", "-") for name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder")
+)
+_MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A similarity as the command names it; kept in ``run.json``.
+
+    Attributes
+    ----------
+    name
+        One of :data:`NAMES`, or ``module:function``.
+    vectors, gamma
+        File of word vectors and γ, for ``wmd``.
+    model, label
+        Folder or name of a model, and which output counts, for ``cross-encoder``.
+    characters
+        Length of character n-grams, for ``jaccard``, ``dice``, ``overlap``.
+    """
+
+    name: str
+    vectors: str | None = None
+    gamma: float | None = None
+    model: str | None = None
+    label: str | None = None
+    characters: int | None = None
+
+
+def make_similarity(spec: Spec) -> Similarity:
+    """Return the similarity that a name stands for, or suggest the near one."""
+    if ":" in spec.name:
+        return _imported(spec.name)
+    name = spec.name.strip().lower().replace("-", "_")
+    _check_options(spec, name)
+    if name in SCORERS:
+        return StringSimilarity(name)
+    if name in _OVERLAPS:
+        kind: Any = _OVERLAPS[name]
+        return TokenOverlap(kind, characters=spec.characters)
+    if name == "wmd":
+        if spec.vectors is None:
+            msg = (
+                "--similarity wmd needs word vectors. Pass --vectors FILE, in the "
+                "format of word2vec or GloVe."
+            )
+            raise InputError(msg)
+        # Every text keeps its row; one without a known word is similar to nothing.
+        return WMD(spec.vectors, gamma=spec.gamma or 1.0, empty="zero")
+    if name == "cross_encoder":
+        return _cross_encoder(spec)
+    near = difflib.get_close_matches(name.replace("_", "-"), NAMES, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(NAMES)}."
+    msg = (
+        f"there is no similarity {spec.name!r}. {hint} "
+        "A function of your own is named module:function."
+    )
+    raise InputError(msg)
+
+
+def _check_options(spec: Spec, name: str) -> None:
+    """Refuse options that the similarity would ignore."""
+    takers = {
+        "--vectors": (spec.vectors, ("wmd",)),
+        "--gamma": (spec.gamma, ("wmd",)),
+        "--model": (spec.model, ("cross_encoder",)),
+        "--label": (spec.label, ("cross_encoder",)),
+        "--characters": (spec.characters, tuple(_OVERLAPS)),
+    }
+    known = name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder")
+    for option, (value, names) in takers.items():
+        if known and value is not None and name not in names:
+            shown = ", ".join(taker.replace("_", "-") for taker in names)
+            msg = f"{option} has no meaning for {spec.name}; it is for {shown}."
+            raise InputError(msg)
+
+
+def _cross_encoder(spec: Spec) -> Similarity:
+    if spec.model is None:
+        msg = (
+            "--similarity cross-encoder needs a model. Pass --model with a folder, or "
+            "with a name on the Hugging Face hub."
+        )
+        raise InputError(msg)
+    from fewpairs.similarity.cross_encoder import CrossEncoder
+
+    by_number = spec.label is not None and spec.label.isdigit()
+    label = int(spec.label or 0) if by_number else spec.label
+    return CrossEncoder(spec.model, label=label)
+
+
+def _imported(name: str) -> Similarity:
+    """Return ``module:function`` as a similarity; the working folder is looked in."""
+    module_name, _, attribute = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and not module_name.startswith(error.name):
+            msg = f"{module_name} needs the module {error.name}. Install it first."
+            raise InputError(msg) from error
+        msg = (
+            f"there is no module {module_name!r} for --similarity {name}. Run the "
+            f"command in the folder that has {module_name}.py, or install it."
+        )
+        raise InputError(msg) from error
+    except FewpairsError:
+        raise
+    except Exception as error:  # whatever a user's module raises
+        msg = (
+            f"importing {module_name} raised {type(error).__name__}: {error}. Mend it; "
+            "--debug shows where."
+        )
+        raise InputError(msg) from error
+    found = getattr(module, attribute, None)
+    if found is None:
+        near = difflib.get_close_matches(attribute, dir(module), n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        msg = f"{module_name} has no {attribute!r}.{hint} Pass module:function."
+        raise InputError(msg)
+    if isinstance(found, Similarity):
+        return found
+    if isinstance(found, type) and issubclass(found, Similarity):
+        return found()
+    if callable(found) and not isinstance(found, type):
+        return from_function(found)
+    msg = (
+        f"{name} is {found!r:.60}; it must be a function f(a, b) of two texts, or a "
+        "fewpairs.Similarity."
+    )
+    raise InputError(msg)
+
+
+def make_prior(name: str, given: Input) -> Any:
+    """Return a prior: embeddings of a model, a file or a column, or a similarity."""
+    if name == "minilm":
+        return _embedded(_MINILM, given.texts)
+    if name in given.table.columns:
+        return _column(name, given)
+    path = Path(name)
+    if path.is_dir():
+        return _embedded(name, given.texts)
+    if path.is_file() or path.suffix == ".npy":
+        return _loaded(path, given)
+    try:
+        return make_similarity(Spec(name))
+    except InputError as error:
+        msg = (
+            f"--prior is {name!r}: no column of the input, no file, and {error} Pass "
+            "minilm, the folder of a sentence-transformers model, a .npy file of "
+            "embeddings or a column that holds them."
+        )
+        raise InputError(msg) from None
+
+
+def _embedded(model: str, texts: list[str]) -> NDArray[Any]:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        msg = (
+            "--prior needs sentence-transformers to embed texts. Run: "
+            'pip install "fewpairs[torch]"'
+        )
+        raise MissingExtraError(msg) from error
+    # What the hub's libraries log is not for the user of a command.
+    for name in ("huggingface_hub", "sentence_transformers", "transformers"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    encoder = None
+    for local in (True, False):  # the hub is asked only for what is not there
+        try:
+            encoder = SentenceTransformer(model, local_files_only=local)
+            break
+        except Exception as error:  # the hub's errors have no common base
+            if local:
+                continue
+            reason = str(error).splitlines()[0][:120]
+            msg = (
+                f"--prior: the model {model} cannot be loaded ({reason}). Pass the "
+                "folder of a sentence-transformers model, or a .npy file of embeddings."
+            )
+            raise InputError(msg) from error
+    assert encoder is not None  # noqa: S101
+    found = encoder.encode(texts, convert_to_numpy=True, show_progress_bar=False)
+    return np.asarray(found, dtype=np.float32)
+
+
+def _loaded(path: Path, given: Input) -> NDArray[Any]:
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        msg = f"--prior: there is no file {path}. Check the path."
+        raise InputError(msg) from None
+    except (OSError, ValueError) as error:
+        msg = (
+            f"--prior: {path} cannot be read as a .npy array ({error}). Save it by "
+            "numpy.save, one row a text."
+        )
+        raise InputError(msg) from error
+    return _of_texts(np.asarray(array), given)
+
+
+def _of_texts(array: NDArray[Any], given: Input) -> NDArray[Any]:
+    """Take the rows of the texts that stayed, where empty ones were skipped."""
+    everything = len(given.table.rows)
+    if len(array) == everything != len(given.texts):
+        return np.asarray(array[given.positions])
+    return array
+
+
+def _column(name: str, given: Input) -> NDArray[Any]:
+    """Read vectors from a column: lists, or texts such as ``[0.1, 0.2]``."""
+    at = given.table.columns.index(name)
+    vectors = []
+    for row in given.positions:
+        value = given.table.rows[row][at]
+        try:
+            parsed = json.loads(value) if isinstance(value, str) else value
+            vectors.append(np.asarray(parsed, dtype=np.float32))
+            whole = vectors[-1].ndim == 1 and len(vectors[-1]) == len(vectors[0])
+        except (TypeError, ValueError):
+            whole = False
+        if not whole:
+            msg = (
+                f"--prior: row {row + 1} of column {name!r} is {value!r:.40}; every "
+                "row must hold a list of numbers, all of one length."
+            )
+            raise InputError(msg)
+    return np.stack(vectors)

@@ -1,0 +1,198 @@
+"""A report: one HTML file that people look at, without network."""
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fewpairs import receipt
+from fewpairs.approximation import Approximation
+from fewpairs.errors import InputError
+from fewpairs.progress import Progress, Silence
+from fewpairs.report import findings
+from fewpairs.report.gathering import MOST_ITEMS, gather_items, packed
+
+__all__ = ["write_report"]
+
+_SCRIPTS = ("charts.js", "map.js", "explorer.js", "report.js")
+
+
+def write_report(
+    approx: Approximation,
+    texts: Sequence[str],
+    path: str | Path,
+    *,
+    title: str = "similarities",
+    threshold: float | None = None,
+    created: str = "",
+    progress: Progress | None = None,
+) -> None:
+    """Write one self-contained HTML file: certificate, map, neighbors, spectrum.
+
+    Costs no evaluation; time is that of every item's neighbors, O(n²·rank), and of
+    the map. Everything that is shown is on the page: it asks no network, and it holds
+    the texts (shortened where there are many). Of more than 25,000 items a sample is
+    shown.
+
+    Parameters
+    ----------
+    approx
+        The approximation; saved and loaded ones are as good.
+    texts
+        One a item, in the order of the matrix.
+    path
+        The file; it is replaced.
+    title
+        What the page is about.
+    threshold
+        Color the map by ``approx.cluster(threshold=…)``, and not by broad groups.
+    created
+        When the approximation was made, in words.
+    progress
+        Told what is being done.
+
+    Examples
+    --------
+    >>> import tempfile, fewpairs as fp
+    >>> from pathlib import Path
+    >>> from fewpairs.datasets import stdlib_docstrings
+    >>> texts = stdlib_docstrings(limit=300).texts
+    >>> approx = fp.approximate(texts, fp.TokenOverlap("jaccard"), budget=0.2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(approx, texts, f"{folder}/report.html", title="docstrings")
+    ...     page = Path(f"{folder}/report.html").read_text(encoding="utf-8")
+    >>> page.startswith("<!doctype html>"), "http-equiv" in page
+    (True, True)
+    """
+    n = approx.shape[0]
+    if len(texts) != n:
+        msg = (
+            f"write_report: {len(texts):,} texts for {n:,} items. Pass one text an "
+            "item, in the order of the matrix."
+        )
+        raise InputError(msg)
+    told = progress or Silence()
+    try:
+        told.start("neighbors and map", None)
+        labels = None
+        if threshold is not None:
+            labels = approx.cluster(threshold=threshold)
+        items = np.arange(n)
+        if n > MOST_ITEMS:
+            items = np.sort(np.random.default_rng(0).permutation(n)[:MOST_ITEMS])
+        shown = gather_items(approx, list(map(str, texts)), items, labels, told)
+        told.start("what it is worth", None)
+        facts = {
+            "title": title,
+            "created": created,
+            "n": n,
+            "threshold": threshold,
+            "items": shown,
+            **_figures(approx, texts),
+        }
+    finally:
+        told.finish()
+    Path(path).write_text(_page(title, facts), encoding="utf-8")
+
+
+def _figures(approx: Approximation, texts: Sequence[str]) -> dict[str, Any]:
+    bill = approx.bill
+    worst = findings.badly_explained(approx)
+    pairs = findings.held_out(approx)
+    # Items that are mentioned beside the map bring their text along.
+    named = {entry[key] for entry in worst for key in ("item", "with")}
+    return {
+        "receipt": str(approx),
+        "method": approx.method,
+        "landmarks": len(approx.landmarks),
+        "rank": approx.left.shape[1],
+        "bill": asdict(bill),
+        "words": {
+            "evaluating": receipt.duration(bill.evaluating),
+            "computing": receipt.duration(bill.computing),
+            "exact": receipt.duration(_exact_seconds(approx)),
+            "each": receipt.duration(bill.evaluating / max(1, bill.evaluations)),
+        },
+        "certificate": findings.certified(approx),
+        "pairs": pairs
+        and {
+            **pairs,
+            "i": packed(pairs["i"], "<u4"),
+            "j": packed(pairs["j"], "<u4"),
+            "exact": _rounded(pairs["exact"]),
+            "predicted": _rounded(pairs["predicted"]),
+        },
+        "curve": findings.learning_curve(approx),
+        "spectrum": _rounded(findings.spectrum(approx)),
+        "core": _rounded(findings.core_values(approx)),
+        "worst": worst,
+        "named": {str(t): str(texts[t])[:300] for t in sorted(named)},
+    }
+
+
+def _exact_seconds(approx: Approximation) -> float:
+    bill = approx.bill
+    return bill.evaluating / max(1, bill.evaluations) * bill.everything
+
+
+def _rounded(values: Any) -> Any:
+    return None if values is None else [float(f"{value:.5g}") for value in values]
+
+
+def _page(title: str, facts: dict[str, Any]) -> str:
+    """Fill the page. Texts are data: they never stand where markup is read."""
+    assets = files("fewpairs.report") / "assets"
+    script = "\n".join((assets / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = (assets / "report.html").read_text(encoding="utf-8")
+    # One pass over the page, so that nothing that is filled in is filled again.
+    parts = {
+        "{{title}}": _markup(title),
+        "{{digest}}": digest,
+        "{{style}}": (assets / "report.css").read_text(encoding="utf-8"),
+        "{{data}}": _data(facts),
+        "{{script}}": script,
+    }
+    out = []
+    while page:
+        found = [(page.find(name), name) for name in parts if name in page]
+        if not found:
+            break
+        at, name = min(found)
+        out += [page[:at], parts[name]]
+        page = page[at + len(name) :]
+    return "".join([*out, page])
+
+
+def _data(facts: dict[str, Any]) -> str:
+    """Return JSON that cannot end its script element, nor begin a comment in it."""
+    text = json.dumps(_plain(facts), ensure_ascii=False, separators=(",", ":"))
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    # Lone surrogates cannot be written as UTF-8.
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _markup(text: str) -> str:
+    for letter, name in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot")):
+        text = text.replace(letter, f"&{name};")
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

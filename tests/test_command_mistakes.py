@@ -1,0 +1,324 @@
+"""Bad input: one line that says the cure, exit code 2, and nothing overwritten."""
+
+import gzip
+import inspect
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import fewpairs as fp
+from tests.commands import COMMAND, environment, run, run_here
+
+LEVENSHTEIN = ("-s", "levenshtein")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("mistakes")
+    texts = [f"text number {t} of many" for t in range(40)]
+    (path / "good.txt").write_text("\n".join(texts) + "\n")
+    (path / "good.csv").write_text(
+        "id,title\n" + "".join(f"{t},{text}\n" for t, text in enumerate(texts))
+    )
+    (path / "holes.txt").write_text("one\n\ntwo\n   \nthree\n")
+    (path / "latin.txt").write_bytes("na\u00efve\ncaf\u00e9\nplain\n".encode("latin-1"))
+    (path / "wide.txt").write_bytes("one\ntwo\n".encode("utf-16"))
+    (path / "one.txt").write_text("alone\n")
+    (path / "nothing.txt").write_text("")
+    (path / "long.txt").write_text("short\n" + "x" * 1_000_000 + "\n")
+    (path / "ragged.csv").write_text("id,title\n1,a\n2,b,c\n")
+    (path / "broken.jsonl").write_text('{"text": "a"}\n{"text": \n')
+    (path / "numbers.jsonl").write_text('{"text": "a"}\n7\n')
+    (path / "list.json").write_text('["a", "b"]')
+    (path / "cut.gz").write_bytes(gzip.compress(b"one\ntwo\n" * 100)[:30])
+    (path / "fake.parquet").write_bytes(b"PAR1 no table")
+    (path / "raises.py").write_text(
+        "def fails(a, b):\n    raise ValueError('no network')\n"
+        "def nan(a, b):\n    return float('nan')\n"
+        "number = 3\n"
+    )
+    (path / "broken_module.py").write_text("1 / 0\n")
+    (path / "precious").mkdir()
+    (path / "precious" / "thesis.txt").write_text("mine")
+    done = run(
+        "approximate", "good.txt", *LEVENSHTEIN, "-b", "100%", "-o", "run", cwd=path
+    )
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def refused(done, message, code=2):
+    said = done.stderr.strip()
+    assert done.returncode == code, said
+    assert "Traceback" not in said + done.stdout
+    assert len(said.splitlines()) == 1, said
+    assert said.startswith("error: ")
+    assert re.search(message, said), said
+
+
+MISTAKES = [
+    ("approximate god.txt -s ratio", r"no file god\.txt\. Did you mean good\.txt\?"),
+    ("approximate precious -s ratio", r"precious is a folder\. Pass a file"),
+    ("plan good.csv -s ratio", r"several columns \(id, title\)\. Pass --column"),
+    ("plan good.csv -c titel -s ratio", r"no column 'titel'\. Did you mean 'title'\?"),
+    (
+        "plan holes.txt -s ratio",
+        r"2 of 5 rows have no text \(line 2, line 4\).*--empty skip",
+    ),
+    ("plan latin.txt -s ratio", r"line 1: byte 0xef is not utf-8.*--encoding.*latin-1"),
+    ("plan wide.txt -s ratio", r"looks like UTF-16\. Pass --encoding utf-16"),
+    ("plan good.txt -s ratio --encoding utf8x", r"Python does not know\. Try latin-1"),
+    ("plan one.txt -s ratio", r"has one text; it takes at least two"),
+    ("plan nothing.txt -s ratio", r"has no text; it takes at least two"),
+    ("plan long.txt -s ratio", r"line 2: a text of 1,000,000 characters.*--cut 1000"),
+    ("plan ragged.csv -c title -s ratio", r"line 3: 3 fields, and the header has 2"),
+    ("plan broken.jsonl -s ratio", r"line 2 is no JSON"),
+    ("plan numbers.jsonl -s ratio", r"line 2 is 7; every line must be"),
+    ("plan list.json -s ratio", r"reads JSONL, one object a line"),
+    ("plan cut.gz -s ratio", r"not a whole gzip file"),
+    ("plan fake.parquet -s ratio", r"cannot be read as Parquet"),
+    ("plan good.txt -s ratio --format xml", r"--format is 'xml'; pass one of lines"),
+    ("approximate good.txt -s ratio -b 0", r"--budget is 0; nothing can be read"),
+    ("approximate good.txt -s ratio -b 0%", r"--budget is 0%; a share lies above 0"),
+    ("approximate good.txt -s ratio -b 200%", r"--budget is 200%; .* up to 100%"),
+    (
+        "approximate good.txt -s ratio -b lots",
+        r"--budget is 'lots', which is no number",
+    ),
+    ("approximate good.txt -s ratio -b 7", r"needs [\d,]+ evaluations.*Raise budget"),
+    (
+        "approximate good.txt -s levenstein",
+        r"no similarity 'levenstein'\. Did you mean levenshtein\?",
+    ),
+    ("approximate good.txt -s wmd", r"needs word vectors\. Pass --vectors FILE"),
+    ("approximate good.txt -s wmd --vectors no.txt", r"there is no file no\.txt"),
+    ("approximate good.txt -s cross-encoder", r"needs a model\. Pass --model"),
+    ("approximate good.txt -s ratio --gamma 2", r"--gamma has no meaning for ratio"),
+    (
+        "approximate good.txt -s nowhere:f",
+        r"no module 'nowhere'.*folder that has nowhere\.py",
+    ),
+    (
+        "approximate good.txt -s raises:fail",
+        r"raises has no 'fail'\. Did you mean fails\?",
+    ),
+    ("approximate good.txt -s raises:number", r"is 3; it must be a function f\(a, b\)"),
+    ("approximate good.txt -s broken_module:f", r"raised ZeroDivisionError.*--debug"),
+    (
+        "approximate good.txt -s ratio --method magic",
+        r"--method is 'magic'; pass one of auto",
+    ),
+    (
+        "approximate good.txt -s ratio --prior no.npy",
+        r"--prior: there is no file no\.npy",
+    ),
+    (
+        "approximate good.txt -s ratio --prior nothing",
+        r"--prior is 'nothing': no column",
+    ),
+    ("approximate good.txt -s ratio -b 100% -o run", r"run exists\. Pass --force"),
+    (
+        "approximate good.txt -s ratio -o precious",
+        r"precious exists and is no run of fewpairs",
+    ),
+    ("approximate good.txt -s ratio -o precious --force", r"is no run of fewpairs"),
+    ("show nowhere", r"nowhere does not exist\. Pass the folder"),
+    ("show good.txt", r"good\.txt is a file\. Pass the folder"),
+    ("show precious", r"precious is no run of fewpairs"),
+    ("neighbors ./run", r"would list 400 neighbors\. Pass --item"),
+    ("neighbors ./run -i 40", r"--item is 40; items are numbered from 0 to 39"),
+    ("neighbors ./run -i many", r"40 texts hold 'many' \(0: text number 0"),
+    ("neighbors ./run -i zebra", r"no text holds 'zebra'"),
+    ("neighbors ./run -i 3 -k 40", r"-k is 40, and there are 40 texts"),
+    ("neighbors ./run -k 2 -o good.txt", r"good\.txt exists\. Pass --force"),
+    ("neighbors ./run -k 2 -o x.doc", r"end its name in \.csv"),
+    ("neighbors ./run -k 2 -o no/x.csv", r"no folder no for x\.csv\. Make it first"),
+    ("cluster ./run -t 7", r"threshold is 7 .*Pass a threshold in that range"),
+    ("duplicates good.txt -t 0.5", r"good\.txt is a file\. Pass --similarity"),
+    ("duplicates ./run -t nan", r"--threshold is nan; pass a number"),
+    ("duplicates ./run -t 0.5 -o good.csv", r"good\.csv exists\. Pass --force"),
+]
+
+
+def snapshot(folder):
+    files = [p for p in folder.rglob("*") if p.is_file()]
+    return {p: p.stat().st_mtime_ns for p in files if p.suffix != ".pyc"}
+
+
+@pytest.mark.parametrize(("line", "message"), MISTAKES, ids=[m[0] for m in MISTAKES])
+def test_a_mistake_is_one_line_with_its_cure(folder, line, message, capfd, monkeypatch):
+    before = snapshot(folder)
+    refused(run_here(line.split(), folder, capfd, monkeypatch), message)
+    assert snapshot(folder) == before
+
+
+# The same in a process of its own, as a shell sees it.
+IN_A_SHELL = "god.txt titel holes.txt latin.txt one.txt long.txt 0 200% levenstein run"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [m for m in MISTAKES if {*m[0].split()[1:]} & {*IN_A_SHELL.split()}],
+)
+def test_a_shell_sees_the_same(folder, line, message):
+    before = snapshot(folder)
+    refused(run(*line.split(), cwd=folder), message)
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nothing",
+        "plan",
+        "plan good.txt",
+        "export run --to xml",
+        "cluster run",
+        "neighbors run -k x",
+    ],
+)
+def test_wrong_words_on_the_line_end_with_code_2(folder, line, capfd, monkeypatch):
+    done = run_here(line.split(), folder, capfd, monkeypatch)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_repeated_rows_are_no_mistake_and_are_found(tmp_path):
+    (tmp_path / "twice.txt").write_text("a cat\na dog\na cat\nsomething else\na cat\n")
+    done = run(
+        "duplicates",
+        "twice.txt",
+        *LEVENSHTEIN,
+        "-t",
+        "0.99",
+        "-b",
+        "100%",
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 of 5 texts repeat another one" in done.stderr
+    assert "3 pairs at least 0.99 similar, among 3 of 5 texts" in done.stdout
+
+
+def test_the_cures_cure(folder, capfd, monkeypatch):
+    for line in (
+        "plan holes.txt -s ratio --empty skip -b 100%",
+        "plan latin.txt -s ratio --encoding latin-1 -b 100%",
+        "plan wide.txt -s ratio --encoding utf-16 -b 100%",
+        "plan long.txt -s ratio --cut 1000 -b 100%",
+        "plan good.csv -s ratio -c title -b 100%",
+    ):
+        done = run_here(line.split(), folder, capfd, monkeypatch)
+        assert done.returncode == 0, f"{line}: {done.stderr}"
+
+
+def test_a_failing_similarity_is_a_failure_and_debug_shows_where(
+    folder, capfd, monkeypatch
+):
+    line = "approximate good.txt -s raises:fails -b 50% -o failed"
+    done = run_here(line.split(), folder, capfd, monkeypatch)
+    refused(done, r"raised ValueError: no network", code=1)
+    done = run_here(line.replace("fails", "nan").split(), folder, capfd, monkeypatch)
+    refused(done, r"nan", code=1)
+    done = run(*line.split(), "--debug", cwd=folder)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert not (folder / "failed").exists()
+
+
+def test_force_replaces_a_run_but_no_files_of_others(
+    folder, tmp_path, capfd, monkeypatch
+):
+    def run(*arguments, cwd):
+        return run_here(arguments, cwd, capfd, monkeypatch)
+
+    line = "approximate good.txt -s ratio -b 100% -o".split()
+    target = tmp_path / "out"
+    assert run(*line, target, cwd=folder).returncode == 0
+    assert run(*line, target, "--force", cwd=folder).returncode == 0
+    (target / "thesis.txt").write_text("mine")
+    done = run(*line, target, "--force", cwd=folder)
+    assert done.returncode == 2
+    assert "thesis.txt, which is none of fewpairs' files" in done.stderr
+    assert (target / "thesis.txt").read_text() == "mine"
+    assert (target / "run.json").is_file()
+
+
+def test_a_damaged_run_says_so(folder, tmp_path, capfd, monkeypatch):
+    def run(*arguments, cwd=folder):
+        return run_here(arguments, cwd, capfd, monkeypatch)
+
+    line = "approximate good.txt -s ratio -b 100% -o".split()
+    assert run(*line, tmp_path / "out", cwd=folder).returncode == 0
+    (tmp_path / "out" / "approximation" / "left.npy").write_bytes(b"no array")
+    done = run("neighbors", tmp_path / "out", "-i", "3")
+    refused(done, "not a whole saved approximation")
+    (tmp_path / "out" / "run.json").write_text("{}")
+    refused(run("show", tmp_path / "out"), r"is damaged \(KeyError: 'format'\)")
+
+
+def test_ctrl_c_ends_with_code_130_and_leaves_nothing_half_written(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "def slow(a, b):\n"
+        "    open('started', 'a').close()\n"
+        "    time.sleep(0.01)\n"
+        "    return 0.5\n"
+    )
+    (tmp_path / "many.txt").write_text("\n".join(f"text {t}" for t in range(500)))
+    process = subprocess.Popen(
+        [COMMAND, *"approximate many.txt -s slow:slow -o out".split()],
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "started").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("error: stopped. Nothing")
+    assert "Traceback" not in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(
+    not inspect.signature(fp.Ledger).parameters, reason="needs ledgers on disk"
+)
+def test_a_stopped_run_goes_on_from_its_store(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import time\n"
+        "def slow(a, b):\n"
+        "    with open('count', 'a') as file:\n"
+        "        file.write('.')\n"
+        "    time.sleep(0.002)\n"
+        "    return len({*a} & {*b}) / len({*a} | {*b})\n"
+    )
+    texts = [f"text {t} {t * t} {t**3 % 97}" for t in range(150)]
+    (tmp_path / "many.txt").write_text("\n".join(texts))
+    line = "approximate many.txt -s slow:slow -b 30% --store paid -o out".split()
+    count = tmp_path / "count"
+    process = subprocess.Popen(
+        [COMMAND, *line],
+        cwd=tmp_path,
+        env=environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.poll() is None and (not count.exists() or count.stat().st_size < 700):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "What was paid for is in paid: the same command goes on" in said
+    before = count.stat().st_size
+    done = run(*line, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    allowed = 0.3 * 150 * 149 / 2 + 16
+    assert before < count.stat().st_size <= allowed
+    assert run(*line, "--force", cwd=tmp_path).returncode == 0
+    assert count.stat().st_size <= allowed

@@ -1,0 +1,89 @@
+"""The site: it builds without a warning, and what its pages tell to type works."""
+
+import re
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from benchmarks.titles import titles_with_copies, write_titles
+
+from tests.commands import HERE, environment, run_here
+
+PAGES = sorted((HERE / "docs").rglob("*.md"))
+
+
+def commands(page):
+    """Every line that a page tells to type."""
+    blocks = re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    for line in "".join(blocks).splitlines():
+        assert line.startswith("$ fewpairs "), f"{page.name}: {line}"
+        yield line.removeprefix("$ fewpairs ")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """What the pages say that the reader has."""
+    titles = titles_with_copies(300, seed=2)[0]
+    write_titles(tmp_path / "titles.csv", titles)
+    (tmp_path / "texts.txt").write_text("\n".join(titles[:120]), "utf-8")
+    (tmp_path / "judges.py").write_text(
+        "def judge(a, b):\n"
+        "    a, b = set(a.lower().split()), set(b.lower().split())\n"
+        "    return len(a & b) / len(a | b)\n"
+    )
+    words = sorted({word for title in titles for word in title.lower().split()})
+    vectors = np.random.default_rng(0).standard_normal((len(words), 8))
+    (tmp_path / "vectors.txt").write_text(
+        "\n".join(
+            f"{word} {' '.join(f'{x:.3f}' for x in row)}"
+            for word, row in zip(words, vectors)
+        ),
+        "utf-8",
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if "$ fewpairs" in page.read_text("utf-8")],
+    ids=lambda page: page.name,
+)
+def test_what_a_page_tells_to_type_works(page, folder, capfd, monkeypatch):
+    for line in commands(page):
+        if "MODEL" in line:
+            pytest.importorskip("torch", reason="needs the extra torch")
+            from tests import tiny_models
+
+            if not (folder / "model").exists():
+                tiny_models.save_tiny(folder / "model")
+        line = line.replace("MODEL", "model").replace("VECTORS", "vectors.txt")
+        done = run_here(shlex.split(line), folder, capfd, monkeypatch)
+        assert done.returncode == 0, f"{page.name}: {line}\n{done.stderr}"
+
+
+@pytest.mark.skipif(not find_spec("mkdocs"), reason="needs the extra docs")
+@pytest.mark.skipif(not find_spec("mkdocstrings"), reason="needs the extra docs")
+def test_the_site_builds_without_a_warning(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)],
+        cwd=HERE,
+        env=environment(NO_MKDOCS_2_WARNING="1"),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    reference = (tmp_path / "api" / "approximate" / "index.html").read_text("utf-8")
+    assert "A hard limit" in reference
+    assert ":class:" not in reference
+    # Nothing is asked of other hosts when a page opens.
+    home = (tmp_path / "index.html").read_text("utf-8")
+    assert not re.findall(r'(?:src|href)="https?://[^"]+\.(?:js|css|woff2?)"', home)
+
+
+def test_every_page_is_in_the_navigation():
+    listed = (HERE / "mkdocs.yml").read_text("utf-8")
+    for page in PAGES:
+        assert str(page.relative_to(HERE / "docs")) in listed

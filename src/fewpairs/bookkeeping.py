@@ -62,7 +62,7 @@ class Record:
 
     def finish(self) -> None:
         """Say that the run has come to its result."""
-        self.finished = _now()
+        self.finished = self.updated = _now()
 
     def due(self, *, force: bool) -> bool:
         """Tell whether it is time to write this down."""
@@ -70,7 +70,8 @@ class Record:
         if not force and now - self._written < _EVERY:
             return False
         self._written = now
-        self.updated = _now()
+        if not self.finished:
+            self.updated = _now()
         return True
 
 

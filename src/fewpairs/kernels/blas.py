@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -108,9 +109,17 @@ def single_threaded() -> Iterator[bool]:
         _LIMIT.leave()
 
 
-@functools.cache
 def _controller() -> Any:
-    """Find the BLAS libraries of this process, once: looking takes a millisecond."""
+    """Find the BLAS libraries of this process.
+
+    Looking takes a millisecond, so it is done again only where modules were imported
+    since: one may have brought a library of its own.
+    """
+    return _look(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _look(_modules: int) -> Any:
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:

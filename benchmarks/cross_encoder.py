@@ -44,8 +44,8 @@ def run() -> None:
             ("CPU, 500 × 20 block: predict / ours", theirs / mine, "≥ 2"),
             ("    ours, pairs a second", 10_000 / mine, "none"),
             ("    predict / ours with dtype='int8'", theirs / small, "≥ 2"),
-            ("    its largest deviation from float32", largest, "none"),
-            ("    its usual deviation (root mean square)", usual, "none"),
+            ("    its largest deviation from float32, ‰", 1_000 * largest, "none"),
+            ("    its root mean square, ‰", 1_000 * usual, "none"),
         ]
     table(f"{title}, best of {RUNS}", rows)
     if not torch.cuda.is_available():

@@ -49,7 +49,12 @@ def test_rows_are_those_asked_for(indices):
     assert np.array_equal(rows_of(X, at), X[at])
 
 
-def test_all_rows_in_order_are_not_copied():
+def test_neighboring_rows_are_not_copied():
     X = np.arange(16.0).reshape(8, 2)
-    assert rows_of(X, np.arange(8)) is X
-    assert rows_of(X, np.array([0, 2, 1, 3, 4, 5, 6, 7])) is not X
+    assert np.shares_memory(rows_of(X, np.arange(8)), X)
+    assert np.array_equal(rows_of(X, np.arange(2, 5)), X[2:5])
+    assert np.shares_memory(rows_of(X, np.arange(2, 5)), X)
+    for others in ([0, 2, 1, 3], [0, 1, 1, 3], [-2, -1], [3, 2, 1]):
+        got = rows_of(X, np.array(others))
+        assert np.array_equal(got, X[others])
+        assert not np.shares_memory(got, X)

@@ -1,10 +1,10 @@
 """Lists: largest inner products by looking into the nearest groups of rows alone.
 
-Rows are put into some 16·√n lists around centers (k-means). A query looks into the
-lists whose centers have the largest inner products with it. As in Jégou, Douze and
-Schmid (Product quantization for nearest neighbor search, 2011), but list by list: all
-queries of a list meet its rows in one matrix product, which is where processors are
-quickest.
+Rows are put into some 16·√n lists around centers (k-means), as in Jégou, Douze and
+Schmid (Product quantization for nearest neighbor search, 2011). Here every row has its
+query, and those of one list ask much the same: they look into the same lists, those
+whose centers have the largest inner products with the mean of these queries. So a list
+is one matrix product, which is where processors are quickest.
 """
 
 from collections.abc import Iterator
@@ -22,79 +22,88 @@ Array = NDArray[np.float32]
 _PER_ROOT = 16  # lists for every √n: short ones hold what belongs together
 _SAMPLED = 8  # rows a list that place its center
 _TURNS = 2  # of k-means
-_ASKED = 256  # queries that tell how many lists are enough
-_FIRST = 4  # lists that are tried first
+_ASKED = 400  # queries, about, that tell how many lists are enough
+_FIRST = 8  # lists that are tried first
+_TOGETHER = 64  # lists, a task
 _BLOCK = 1 << 22  # numbers at once
 
 
 class Lists:
     """Rows of an array, ready to be searched.
 
-    Price: 16·n·√n·d multiplications to build, as many to choose lists for n queries,
-    and √n/16·d for every list that a query looks into. Memory: the rows once more.
+    Price: 16·n·√n·d multiplications to build, and √n/16·d for every list that a query
+    looks into. Memory: the rows once more.
     """
 
     def __init__(self, rows: Array, rng: np.random.Generator) -> None:
         n = len(rows)
         number = max(1, min(n // 4, int(_PER_ROOT * np.sqrt(n))))
-        self._centers = _centers(rows, number, rng)
-        home = _nearest(rows, self._centers)
+        centers = _centers(rows, number, rng)
+        home = _nearest(rows, centers)
         self._order = np.argsort(home, kind="stable")
         self._rows = rows[self._order]
-        self._ends = np.searchsorted(home[self._order], np.arange(number + 1))
+        kinds, first = np.unique(home[self._order], return_index=True)
+        self._centers = centers[kinds]  # those of lists that are not empty
+        self._ends = np.append(first, n)
 
     def search(
         self, queries: Array, count: int, recall: float, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], int]:
-        """Return (queries, count) positions, and the number of lists looked into.
+        """Return (n, count) positions, and the number of lists looked into.
 
-        As many lists as a sample of the queries needs to find this share of its
-        ``count`` largest; −1 stands for nothing.
+        ``queries[t]`` goes with row t. As many lists as a sample of them needs to find
+        this share of its ``count`` largest; −1 stands for nothing.
         """
-        some = queries[rng.permutation(len(queries))[:_ASKED]]
-        truth = largest(some @ self._rows.T, count)
-        truth = self._order[truth]
-        probes = min(_FIRST, len(self._centers))
-        while probes < len(self._centers):
-            found = self._search(some, count, probes)
-            hit = (truth[:, :, None] == found[:, None, :]).any(axis=2).mean()
-            if hit >= recall:
+        queries = queries[self._order]
+        size = np.diff(self._ends)
+        sums = np.add.reduceat(queries, self._ends[:-1])
+        means = (sums / size[:, None]).astype(np.float32)
+        lists = len(size)
+        some = rng.permutation(lists)[: max(1, _ASKED * lists // len(queries))]
+        asking = np.concatenate([self._members(which) for which in some])
+        truth = largest(queries[asking] @ self._rows.T, count)
+        out = np.full((len(queries), count), -1, dtype=np.int64)
+        probes = min(_FIRST, lists)
+        while probes < lists:
+            self._fill(out, queries, means, some, probes)
+            hits = truth[:, :, None] == out[asking][:, None, :]
+            if hits.any(axis=2).mean() >= recall:
                 break
-            probes = min(2 * probes, len(self._centers))
-        return self._search(queries, count, probes), probes
+            probes = min(2 * probes, lists)
+        self._fill(out, queries, means, np.arange(lists), probes)
+        found = np.empty_like(out)
+        found[self._order] = np.where(out < 0, -1, self._order[out])
+        return found, probes
 
-    def _search(self, queries: Array, count: int, probes: int) -> NDArray[np.int64]:
-        wanted = self._probed(queries, probes)
-        places = np.full((len(queries), probes * count), -1, dtype=np.int32)
-        scores = np.full(places.shape, -np.inf, dtype=np.float32)
-        query, slot = np.divmod(np.argsort(wanted, axis=None, kind="stable"), probes)
-        ends = np.searchsorted(wanted[query, slot], np.arange(len(self._centers) + 1))
+    def _members(self, which: int) -> NDArray[np.int64]:
+        return np.arange(self._ends[which], self._ends[which + 1])
 
-        def look(which: int) -> None:
-            first, last = self._ends[which], self._ends[which + 1]
-            at = slice(ends[which], ends[which + 1])
-            if first == last or at.start == at.stop:
-                return
-            asking = query[at]
-            products = queries[asking] @ self._rows[first:last].T
-            best = largest(products, min(count, last - first))
-            columns = slot[at][:, None] * count + np.arange(best.shape[1])
-            scores[asking[:, None], columns] = np.take_along_axis(products, best, 1)
-            places[asking[:, None], columns] = best + first
+    def _fill(
+        self,
+        out: NDArray[np.int64],
+        queries: Array,
+        means: Array,
+        lists: NDArray[np.int64],
+        probes: int,
+    ) -> None:
+        """Write what the queries of some lists find in the lists nearest to them."""
+        count, ends = out.shape[1], self._ends
 
-        in_lanes(look, range(len(self._centers)))
-        best = largest(scores, count)
-        found = np.take_along_axis(places, best, axis=1)
-        return np.where(found < 0, -1, self._order[found])
+        def look(part: NDArray[np.int64]) -> None:
+            nearest = largest(means[part] @ self._centers.T, probes)
+            for which, probed in zip(part, nearest, strict=True):
+                spans = [slice(ends[p], ends[p + 1]) for p in probed]
+                rows = np.concatenate([self._rows[span] for span in spans])
+                places = np.concatenate(
+                    [np.arange(span.start, span.stop) for span in spans]
+                )
+                own = slice(ends[which], ends[which + 1])
+                products = queries[own] @ rows.T
+                best = largest(products, count)
+                out[own, : best.shape[1]] = places[best]
 
-    def _probed(self, queries: Array, probes: int) -> NDArray[np.int32]:
-        out = np.empty((len(queries), probes), dtype=np.int32)
-
-        def look(part: slice) -> None:
-            out[part] = largest(queries[part] @ self._centers.T, probes)
-
-        in_lanes(look, _parts(len(queries), len(self._centers)))
-        return out
+        pieces = max(1, len(lists) // _TOGETHER)
+        in_lanes(look, np.array_split(lists, pieces))
 
 
 def _centers(rows: Array, number: int, rng: np.random.Generator) -> Array:

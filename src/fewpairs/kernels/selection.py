@@ -13,11 +13,15 @@ _SHORT = 1_024  # rows up to here are partitioned as they are
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
-    """Return array[indices], without a copy where these are all rows in order."""
-    n = len(array)
-    ends = len(indices) == n and n > 0 and indices[0] == 0 and indices[-1] == n - 1
-    if ends and np.array_equal(indices, np.arange(n)):
-        return array
+    """Return array[indices], without a copy where these are neighboring rows.
+
+    What comes back must not be written to.
+    """
+    k = len(indices)
+    if k and indices[-1] - indices[0] == k - 1 and indices[0] >= 0:
+        first = int(indices[0])
+        if np.array_equal(indices, np.arange(first, first + k)):
+            return array[first : first + k]
     return np.asarray(array[indices])
 
 

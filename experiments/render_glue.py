@@ -1,0 +1,163 @@
+"""The part of the page about GLUE: tables 4 and 5."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import paper
+from experiments.cells import Results
+from experiments.glue import RANKS
+from experiments.plots import COLORS, TITLES, panels
+
+__all__ = ["tables"]
+
+METRICS = (
+    ("pearson", "stsb", "STS-B, Pearson"),
+    ("spearman", "stsb", "STS-B, Spearman"),
+    ("f1", "mrpc", "MRPC, F₁"),
+    ("accuracy", "rte", "RTE, accuracy"),
+)
+OURS = (
+    "sms",
+    "sms, core shifted",
+    "sms, rescaled",
+    "stacur(s)",
+    "sicur",
+    "default",
+    "default, prior",
+    "default, student",
+)
+
+
+def tables(found: Results, figures: Path) -> str:
+    """Write tables 4 and 5."""
+    with panels(figures / "glue.svg", len(METRICS)) as axes:
+        for axis, (metric, task, title) in zip(axes, METRICS, strict=True):
+            _curves(axis, found, metric, task, title)
+        axes[0].legend(fontsize=5)
+    runs = sorted({value["runs"] for _, value in found if "runs" in value})
+    times = " or ".join(map(str, runs))
+    lines = [
+        "![Metrics by evaluations](figures/glue.svg)\n",
+        (
+            f"Mean ± standard deviation of {times} runs (the smaller number with a "
+            "student), in points. The models differ: the paper fine-tuned BERT, these "
+            "matrices are of a fine-tuned MiniLM-L6, so levels can only be compared with "
+            "the exact rows. Logits above 0 mean yes. The default gets the price of s "
+            'columns. "Returned": what fewpairs answers, with read entries exact.\n'
+        ),
+    ]
+    for metric, task, title in METRICS:
+        lines += [*_metric_table(found, metric, task, title), ""]
+    lines += ["### Table 5: error against the scores as they came\n"]
+    lines += [
+        (
+            "The symmetrized matrix itself is off by what its row says, so no method can "
+            "do better than that on average.\n"
+        )
+    ]
+    for task in RANKS:
+        lines += [*_error_table(found, task), ""]
+    lines.append(_verdict(found))
+    return "\n".join(lines) + "\n"
+
+
+def _curves(axis: Any, found: Results, metric: str, task: str, title: str) -> None:
+    for method in OURS:
+        cells = list(found.find(task=task, method=method))
+        cells.sort(key=lambda cell: cell[0]["s"])
+        if not cells:
+            continue
+        x = [value["evaluations"] for _, value in cells]
+        y = [100 * _mean(value[metric]) for _, value in cells]
+        axis.plot(x, y, ".-", ms=4, color=COLORS[method], label=method)
+    exact = found.one(task=task, method="symmetrized")
+    if exact:
+        axis.axhline(100 * exact[metric], color="black", lw=0.7, label="exact")
+    axis.set(title=title, xlabel="evaluations")
+
+
+def _metric_table(found: Results, metric: str, task: str, title: str) -> list[str]:
+    ranks = RANKS[task]
+    head = " | ".join(f"paper @{s} | here @{s} | returned @{s}" for s in ranks)
+    lines = [f"| {title} | {head} |", "|---|" + "---|---|---|" * len(ranks)]
+    named = zip(("exact", "symmetrized"), paper.GLUE_EXACT[metric], strict=True)
+    for kind, theirs in named:
+        value = found.one(task=task, method=kind)
+        if value is not None:
+            cell = f"{theirs:.2f} | {100 * value[metric]:.2f} | "
+            lines.append(f"| {kind} | " + " | ".join([cell] * len(ranks)) + " |")
+    for method in OURS:
+        cells = []
+        for t, s in enumerate(ranks):
+            theirs_at = paper.GLUE[metric].get(method.split(",")[0])
+            said = f"{theirs_at[t][0]:.2f} ± {theirs_at[t][1]}" if theirs_at else ""
+            value = found.one(task=task, method=method, s=s)
+            if value is None:
+                cells.append(f"{said} |  | ")
+                continue
+            here = _spread(value[metric])
+            returned = _spread(value[f"{metric} returned"])
+            if method.startswith("default"):
+                here, returned = f"**{here}**", ""
+            cells.append(f"{said} | {here} | {returned}")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
+def _error_table(found: Results, task: str) -> list[str]:
+    ranks = RANKS[task]
+    head = " | ".join(f"paper @{s} | here @{s}" for s in ranks)
+    lines = [f"| {TITLES[task]} | {head} |", "|---|" + "---|---|" * len(ranks)]
+    value = found.one(task=task, method="symmetrized")
+    if value is not None:
+        theirs = paper.GLUE_ERROR[task]["symmetrized"][0]
+        cell = f"{theirs:.4f} | {value['error']:.4f}"
+        lines.append("| symmetrized | " + " | ".join([cell] * len(ranks)) + " |")
+    for method in OURS:
+        cells = []
+        for t, s in enumerate(ranks):
+            theirs_at = paper.GLUE_ERROR[task].get(method.split(",")[0])
+            said = f"{theirs_at[t]:.4f}" if theirs_at else ""
+            value = found.one(task=task, method=method, s=s)
+            cells.append(
+                f"{said} | {_mean(value['error']):.4f}" if value else f"{said} | "
+            )
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
+def _verdict(found: Results) -> str:
+    """Say what reproduces, with the numbers that decide it."""
+    words = [
+        (
+            "SMS-Nyström as printed does not come near the paper's 75.6–79.4 on STS-B, in "
+            "any variant: the shift is large here (most negative eigenvalue −70), and "
+            "the paper's numbers come from a program that shifts the core alone, drops "
+            "duplicate rows first and, in one script, draws S₁ and S₂ independently. "
+            "Its MRPC and RTE matrices are hard 0/1 labels; these are logits, most of "
+            "them negative, which no shift makes semidefinite. The paper's order on MRPC "
+            "and RTE (SiCUR best) does reproduce on the error table."
+        )
+    ]
+    exact = found.one(task="stsb", method="symmetrized")
+    ours = found.one(task="stsb", method="default, prior", s=250)
+    if exact and ours:
+        gap = exact["pearson"] - _mean(ours["pearson"])
+        met = "met" if gap <= 0.005 else "missed"
+        words.append(
+            f"Goal, STS-B at the price of 250 landmarks: the default's Pearson within "
+            f".005 of the exact matrix. Here it is {_mean(ours['pearson']):.4f} "
+            f"against {exact['pearson']:.4f}, {gap:.4f} below: {met}."
+        )
+    return "\n\n".join(words)
+
+
+def _mean(values: list[float | None]) -> float:
+    return float(np.mean([np.nan if v is None else v for v in values]))
+
+
+def _spread(values: list[float | None]) -> str:
+    points = 100 * np.array([np.nan if v is None else v for v in values])
+    return f"{points.mean():.2f} ± {points.std(ddof=1) if len(points) > 1 else 0:.1f}"

@@ -33,13 +33,16 @@ OF_PAPER = (
     "sicur",
 )
 KINDS = ("event", "entity")
+KEPT = 0.8  # of the budget, before merges are settled; chosen on the dev topics
+OURS = ("default, prior", "default, settled", "default")
 THRESHOLDS = tuple(t / 40 for t in range(4, 39))
 
 
 def cells(data: Path, *, toy: bool) -> Iterator[Cell]:
     """Yield exact rows, then a cell a kind of mention, method and share."""
     runs = 1 if toy else RUNS
-    shares = (0.3, 0.6) if toy else SHARES
+    # 30 % first: a goal is about it.
+    shares = (0.3, 0.6) if toy else (0.3, *(x for x in SHARES if x != 0.3))
     for mentions in ("gold", "predicted"):
         for kind in KINDS:
             case = {"mentions": mentions, "kind": kind}
@@ -48,8 +51,8 @@ def cells(data: Path, *, toy: bool) -> Iterator[Cell]:
                 return _exact(data, mentions, kind, toy=toy)
 
             yield Cell({**case, "method": "exact"}, exact)
-            for method in (*OF_PAPER, "default", "default, prior"):
-                for share in shares:
+            for share in shares:
+                for method in (*OF_PAPER, *OURS):
 
                     def compute(
                         mentions: str = mentions,
@@ -102,38 +105,59 @@ def _approximated(
 ) -> Value:
     kept: dict[str, list[float]] = {}
     for seed in range(runs):
-        guesses, spent = [], 0
-        for number, topic in enumerate(test):
-            guess, evaluations = _guess(topic, method, share, 1_000 * seed + number)
-            guesses.append(guess)
-            spent += evaluations
-        run = score(test, _labels(guesses, threshold))
-        run["error"] = _relative([topic.K for topic in test], guesses)
-        run["evaluations"] = spent
+        found = [
+            _clustered(topic, threshold, method, share, 1_000 * seed + number)
+            for number, topic in enumerate(test)
+        ]
+        run = score(test, [one.labels for one in found])
+        run["error"] = _relative(
+            [topic.K for topic in test], [one.guess for one in found]
+        )
+        run["evaluations"] = sum(one.evaluations for one in found)
         for name, value in run.items():
             kept.setdefault(name, []).append(value)
     evaluations = round(float(np.mean(kept.pop("evaluations"))))
     return {**kept, "evaluations": evaluations, "runs": runs}
 
 
-def _guess(
-    topic: Topic, method: str, share: float, seed: int
-) -> tuple[NDArray[Any], int]:
-    """Return a topic's approximated matrix and what it cost, in pairs."""
+class Clustered(NamedTuple):
+    """A topic's clusters, the matrix they come from, and its price in pairs."""
+
+    labels: NDArray[np.int64]
+    guess: NDArray[Any]
+    evaluations: int
+
+
+def _clustered(
+    topic: Topic, threshold: float, method: str, share: float, seed: int
+) -> Clustered:
     n = len(topic.K)
     s = max(2, round(share * n))
+    if method == "default, settled":
+        return _settled(topic, threshold, price(n, s), seed)
     if method.startswith("default"):
         prior = topic.vectors if method.endswith("prior") else None
         approx = default(topic.K, price(n, s), prior=prior, seed=seed)
-        return approx.dense(), approx.evaluations
-    approx = fp.approximate(
-        None,
-        fp.from_matrix(topic.K, symmetric=True),
-        method=METHODS[method](s),
-        budget=None,
-        seed=seed,
-    )
-    return approx.factored.dense(), approx.bill.for_fit
+        guess, spent = approx.dense(), approx.evaluations
+    else:
+        approx = fp.approximate(
+            None,
+            fp.from_matrix(topic.K, symmetric=True),
+            method=METHODS[method](s),
+            budget=None,
+            seed=seed,
+        )
+        guess, spent = approx.factored.dense(), approx.bill.for_fit
+    return Clustered(link(guess, threshold), guess, spent)
+
+
+def _settled(topic: Topic, threshold: float, budget: int, seed: int) -> Clustered:
+    """Keep a fifth of the budget for merges that are near the threshold."""
+    first = int(KEPT * budget)
+    approx = default(topic.K, first, prior=topic.vectors, seed=seed)
+    labels = approx.cluster(threshold, evaluations=budget - approx.evaluations)
+    spent = approx.evaluations + approx.reader("cluster").evaluations
+    return Clustered(labels, approx.dense(), spent)
 
 
 def link(K: NDArray[Any], threshold: float) -> NDArray[np.int64]:

@@ -24,7 +24,8 @@ from experiments.toy import tiny_encoder
 __all__ = ["Topic", "topics"]
 
 ENCODER = "sentence-transformers/all-MiniLM-L6-v2"
-NEGATIVES = 10  # pairs that do not corefer, for every one that does
+NEGATIVES = 5  # pairs that do not corefer, for every one that does
+HIDDEN, EPOCHS = 128, 4  # of the pairwise network
 Words = list[NDArray[np.float32]]
 
 
@@ -118,6 +119,9 @@ def _model(data: Path, kind: str, *, toy: bool) -> _Model:
     sentences, words = list(read(data)[0]), _words(data, toy=toy)
     place = {(s.document, s.number): t for t, s in enumerate(sentences)}
     train = _mentions(data, kind, "train")
+    kept = workshop(data, toy=toy) / f"ecb-{kind}-{HIDDEN}-{NEGATIVES}-{EPOCHS}"
+    if kept.exists():
+        return _load(kept, sentences, words, place)
     scorer = _trained_scorer(sentences, words, place, train, toy=toy)
     model = _Model(sentences, words, place, scorer, None, 0.0)
     X = scorer.vectors(words, _spans(model, train))
@@ -126,12 +130,46 @@ def _model(data: Path, kind: str, *, toy: bool) -> _Model:
         X,
         pairs,
         labels,
-        hidden=(16,) if toy else (512,),
-        epochs=2 if toy else 8,
+        hidden=(16,) if toy else (HIDDEN,),
+        epochs=2 if toy else EPOCHS,
         learning_rate=5e-4,
         patience=2,
     )
     least = _tune_spans(model, _mentions(data, kind, "dev"))
+    model = _Model(sentences, words, place, scorer, mlp, least)
+    _save(kept, model)
+    return model
+
+
+def _save(kept: Path, model: _Model) -> None:
+    """Write what was learned, so that a run that goes on does not learn it again."""
+    part = kept.with_suffix(".part")
+    part.mkdir(exist_ok=True)
+    model.mlp.save(part / "pairs.safetensors")
+    layers = [array for layer in model.scorer.layers for array in layer]
+    np.savez(
+        part / "spans.npz",
+        *layers,
+        attention=model.scorer.attention,
+        widths=model.scorer.widths,
+        least=np.array(model.least),
+    )
+    part.rename(kept)
+
+
+def _load(
+    kept: Path,
+    sentences: list[Sentence],
+    words: Words,
+    place: dict[tuple[str, int], int],
+) -> _Model:
+    with np.load(kept / "spans.npz") as stored:
+        layers = tuple(
+            (stored[f"arr_{2 * t}"], stored[f"arr_{2 * t + 1}"]) for t in range(2)
+        )
+        scorer = SpanScorer(stored["attention"], stored["widths"], layers)
+        least = float(stored["least"])
+    mlp = fp.PairMLP.from_safetensors(kept / "pairs.safetensors")
     return _Model(sentences, words, place, scorer, mlp, least)
 
 
@@ -158,7 +196,7 @@ def _spans(model: _Model, mentions: list[Mention]) -> Spans:
 
 
 def _training_pairs(train: list[Mention]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return pairs within topics: all that corefer, and ten times as many others."""
+    """Return pairs within topics: all that corefer, and so many others."""
     topic = np.array([m.sentence.topic for m in train])
     number = np.unique([m.cluster for m in train], return_inverse=True)[1]
     i, j = np.triu_indices(len(train), 1)

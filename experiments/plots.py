@@ -28,6 +28,7 @@ COLORS = {
     "default": "#1f77b4",
     "default, prior": "#d62728",
     "default, student": "#ff7f0e",
+    "default, settled": "#ff9896",
     "exact": "#000000",
 }
 

@@ -12,7 +12,7 @@ from experiments.plots import COLORS, panels
 
 __all__ = ["curves"]
 
-SHOWN = (*OF_PAPER, "default", "default, prior")
+SHOWN = (*OF_PAPER, "default", "default, prior", "default, settled")
 Case = tuple[str, str]
 
 
@@ -47,10 +47,13 @@ def curves(found: Results, figures: Path) -> str:
 
 _SETUP = """Mean of {runs} runs. The encoder is MiniLM-L6 (the paper: RoBERTa-large, as Cattan et
 al.), frozen; spans are [first word; last word; attention-pooled words; width]; the
-pairwise network reads [a; b; a∘b]. Average linkage within known topics; the threshold
-is tuned on the dev topics with the exact matrix. CoNLL F₁ is the mean F₁ of MUC, B³ and
-CEAFe, without singletons on either side. The default gets the price of s columns;
-its prior is the cosine of the mentions' vectors, which the network has to read anyway.
+pairwise network reads [a; b; a∘b] and has one hidden layer of 128. Average linkage within
+known topics; the threshold is tuned on the dev topics with the exact matrix. CoNLL F₁ is
+the mean F₁ of MUC, B³ and CEAFe, without singletons on either side. The default gets the
+price of s columns; its prior is the cosine of the mentions' vectors, which the network
+has to read anyway. "Settled": with the prior, a fifth of the same budget is kept for
+`approx.cluster(evaluations=…)`, which reads pairs of clusters that are near the threshold;
+the error is that before it.
 """
 
 
@@ -134,15 +137,23 @@ def _verdict(found: Results, cases: list[Case]) -> str:
     for mentions, kind in cases:
         case = {"mentions": mentions, "kind": kind}
         exact = found.one(**case, method="exact")
-        ours = found.one(**case, method="default, prior", share=0.3)
-        sicur = found.one(**case, method="sicur", share=0.3)
-        if exact and ours and sicur:
-            gap = exact["conll"] - float(np.mean(ours["conll"]))
-            theirs = exact["conll"] - float(np.mean(sicur["conll"]))
-            met = "met" if gap <= 0.5 else "missed"
+        told = []
+        for method in ("default, prior", "default, settled", "sicur"):
+            ours = found.one(**case, method=method, share=0.3)
+            if exact and ours:
+                told.append(f"{method} {_gaps(exact, ours)}")
+        if told:
             words.append(
                 f"Goal, {kind}s, {mentions} mentions, price of 30 % landmarks: the "
-                f"default within 0.5 points of the exact matrix. It is {gap:.2f} "
-                f"points below (SiCUR {theirs:.2f}): {met}."
+                "default within 0.5 points of the exact matrix. Below it by, without "
+                f"singletons / with them: {'; '.join(told)}."
             )
     return "\n\n".join(words)
+
+
+def _gaps(exact: dict[str, Any], ours: dict[str, Any]) -> str:
+    """Return how far below the exact matrix, and whether that is near enough."""
+    gaps = [exact[m] - float(np.mean(ours[m])) for m in ("conll", "conll, all")]
+    words = ["met" if gap <= 0.5 else "missed" for gap in gaps]
+    verdict = words[0] if words[0] == words[1] else " / ".join(words)
+    return f"{gaps[0]:.2f} / {gaps[1]:.2f} ({verdict})"

@@ -8,7 +8,7 @@ import numpy as np
 
 import fewpairs as fp
 from experiments.cells import Cell, Value
-from experiments.errors import errors_of, price
+from experiments.errors import errors_of, price, printed
 from experiments.glue import scores
 from experiments.matrices import Glue, glue, known
 
@@ -71,8 +71,10 @@ def _sms(
                 budget=None,
                 seed=seed,
             )
-            found.append(errors_of(K, approx)[0])
-        return {"error": found, "runs": trials}
+            found.append(errors_of(K, printed(approx)))
+        names = ("error", "pairs")
+        columns = zip(*found, strict=True)
+        return {**dict(zip(names, columns, strict=False)), "runs": trials}
 
     return compute
 
@@ -93,10 +95,9 @@ def _symmetrized(
             symmetrize=both,
             seed=seed,
         )
-        printed = approx.factored
-        guess = printed.pairs(truth.first, truth.second)
+        guess = approx.factored.pairs(truth.first, truth.second)
         run = scores(task, truth.gold, guess)
-        run["error"] = errors_of(truth.raw, approx)[0]
+        run["error"] = errors_of(truth.raw, printed(approx))[0]
         run["evaluations"] = approx.evaluations
         for name, value in run.items():
             kept.setdefault(name, []).append(value)

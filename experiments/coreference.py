@@ -155,9 +155,13 @@ def _settled(topic: Topic, threshold: float, budget: int, seed: int) -> Clustere
     """Keep a fifth of the budget for merges that are near the threshold."""
     first = int(KEPT * budget)
     approx = default(topic.K, first, prior=topic.vectors, seed=seed)
+    guess = approx.dense()
+    off = guess[~np.eye(len(guess), dtype=bool)]
+    if not off.min() < threshold <= off.max():  # no merge is near it
+        return Clustered(link(guess, threshold), guess, approx.evaluations)
     labels = approx.cluster(threshold, evaluations=budget - approx.evaluations)
     spent = approx.evaluations + approx.reader("cluster").evaluations
-    return Clustered(labels, approx.dense(), spent)
+    return Clustered(labels, guess, spent)
 
 
 def link(K: NDArray[Any], threshold: float) -> NDArray[np.int64]:

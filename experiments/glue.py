@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import fewpairs as fp
 from experiments.cells import Cell, Value
-from experiments.errors import METHODS, default, price
+from experiments.errors import METHODS, default, errors_of, price, printed
 from experiments.matrices import Glue, glue
 from fewpairs.evaluation import accuracy, f1, pearson, spearman
 
@@ -34,12 +34,12 @@ def cells(data: Path, *, toy: bool) -> Iterator[Cell]:
 
             yield Cell({"task": task, "method": kind}, known)
     for place in range(3):  # the smallest rank of all tasks first
-        for task in ("mrpc", "rte", "stsb"):
-            for method in (*OF_PAPER, "default, prior", "default"):
+        for task in RANKS:
+            for method in ("default, prior", *OF_PAPER, "default"):
                 if place < len(ranks[task]):
                     s = ranks[task][place]
                     yield _cell(data, task, method, s, runs)
-    for task in ("mrpc", "rte", "stsb"):  # at the smallest rank it matters most
+    for task in RANKS:  # at the smallest rank it matters most
         times = 1 if toy else STUDENT_RUNS
         yield _cell(data, task, "default, student", ranks[task][0], times)
 
@@ -62,9 +62,8 @@ def scores(task: str, gold: NDArray[Any], found: NDArray[Any]) -> dict[str, floa
 def _exact(truth: Glue, task: str, kind: str) -> Value:
     K = truth.raw if kind == "exact" else truth.K
     found = scores(task, truth.gold, K[truth.first, truth.second])
-    gap = float(np.linalg.norm(K - truth.raw) / np.linalg.norm(truth.raw))
     n = len(K)
-    return {**found, "error": gap, "n": n, "evaluations": n * n}
+    return {**found, **_errors(truth, K), "n": n, "evaluations": n * n}
 
 
 def _approximated(truth: Glue, task: str, method: str, s: int, runs: int) -> Value:
@@ -79,7 +78,7 @@ def _approximated(truth: Glue, task: str, method: str, s: int, runs: int) -> Val
                 seed=seed,
                 student=method.endswith("student"),
             )
-            printed, spent = approx, approx.evaluations
+            bare, guess, spent = approx, approx.dense(), approx.evaluations
         else:
             approx = fp.approximate(
                 None,
@@ -88,12 +87,12 @@ def _approximated(truth: Glue, task: str, method: str, s: int, runs: int) -> Val
                 budget=None,
                 seed=seed,
             )
-            printed, spent = approx.factored, approx.bill.for_fit
+            bare, guess, spent = approx.factored, printed(approx), approx.bill.for_fit
         # The method's formula as printed; and with what was read put in its place.
-        run = scores(task, truth.gold, printed.pairs(truth.first, truth.second))
+        run = scores(task, truth.gold, bare.pairs(truth.first, truth.second))
         answers = scores(task, truth.gold, approx.pairs(truth.first, truth.second))
         run |= {f"{name} returned": value for name, value in answers.items()}
-        run |= _errors(truth, approx, bare=printed is not approx)
+        run |= _errors(truth, guess)
         run["evaluations"] = spent
         for name, value in run.items():
             kept.setdefault(name, []).append(value)
@@ -101,17 +100,11 @@ def _approximated(truth: Glue, task: str, method: str, s: int, runs: int) -> Val
     return {**kept, "evaluations": evaluations, "runs": runs, "n": n}
 
 
-def _errors(truth: Glue, approx: fp.Approximation, *, bare: bool) -> dict[str, float]:
-    """Return the relative error against the scores as they came, and symmetrized."""
-    if bare:  # the method's formula as printed
-        guess = approx.left.astype(np.float32) @ approx.right.astype(np.float32).T
-    else:
-        guess = approx.dense()
+def _errors(truth: Glue, guess: NDArray[Any]) -> dict[str, float]:
+    """Return the error against the scores as they came, and that of pairs alone."""
+    error, pairs, _ = errors_of(truth.raw, guess)
     return {
-        "error": _relative(guess, truth.raw),
-        "error symmetrized": _relative(guess, truth.K),
+        "error": error,
+        "error of pairs": pairs,
+        "error of pairs, symmetrized": errors_of(truth.K, guess)[1],
     }
-
-
-def _relative(guess: NDArray[Any], truth: NDArray[Any]) -> float:
-    return float(np.linalg.norm(guess - truth) / np.linalg.norm(truth))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import fewpairs as fp
-from experiments.corpora import centroids, corpus, glove, wmd_files
+from experiments.corpora import centroids, corpus, wmd_files
+from experiments.distances import all_distances
+from experiments.toy import ITEMS as TOY_ITEMS
 
 __all__ = ["FIGURES", "Glue", "Known", "files", "glue", "known"]
 
@@ -64,9 +65,8 @@ def _glue(name: str) -> Callable[[Path], Known]:
 
 def _tweets(data: Path) -> Known:
     words = corpus(data, "twitter").words
-    everything = np.arange(len(words))
-    K = fp.WMD(glove(data), gamma=1.0).bind(words).block(everything, everything)
-    return Known(K.astype(np.float32), centroids(data, words))
+    D = all_distances(data, "twitter", toy=len(words) <= TOY_ITEMS)
+    return Known(np.exp(-np.asarray(D, dtype=np.float32)), centroids(data, words))
 
 
 def _psd(data: Path) -> Known:

@@ -180,16 +180,17 @@ def _short(value: float) -> str:
 
 
 _ERRORS = """
-What holds of the paper's figure: Nyström does well on the PSD matrix and the tweets and
-fails on the cross-encoders; skeleton fails wherever Nyström does, and worse; SiCUR is
-the best of the paper's methods on the cross-encoders; SMS equals Nyström where the
-matrix is near PSD; StaCUR is stable and never good.
+What holds of the paper's figure: Nyström does well on the matrices that are PSD or nearly
+so, and is unstable on the cross-encoders, where single trials are several times worse than
+others and more landmarks do not help; skeleton fails wherever Nyström does, and worse;
+SiCUR is the best of the paper's methods on the cross-encoders; SMS equals Nyström where
+nothing is negative; StaCUR is stable and never good.
 
-What does not: SMS-Nyström "performs well on all test cases". With both parts shifted,
-as Algorithm 1 is printed, its error on STS-B and MRPC *grows* with s and passes 1,
-because ZZᵀ reproduces K + eI on the landmarks' diagonal; the published program shifts
-the core alone, which removes that part. Even so the shift is as large as the most
-negative eigenvalue, and these matrices have large ones (see spectra)."""
+What does not: SMS-Nyström "performs well on all test cases". With both parts shifted, as
+Algorithm 1 is printed, its error on STS-B and MRPC *grows* with s and passes 1, because
+ZZᵀ reproduces K + eI on the landmarks' diagonal; the published program shifts the core
+alone, which removes that part. Even so the shift is as large as the most negative
+eigenvalue of a block, and these matrices have large ones (see spectra)."""
 
 
 def ablations(found: Results, figures: Path) -> str:

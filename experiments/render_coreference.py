@@ -14,6 +14,7 @@ __all__ = ["curves"]
 
 SHOWN = (*OF_PAPER, "default", "default, prior", "default, settled")
 Case = tuple[str, str]
+PLURAL = {"event": "events", "entity": "entities"}
 
 
 def curves(found: Results, figures: Path) -> str:
@@ -74,7 +75,9 @@ def _figure(
                 axis.plot(x, y, ".-", ms=3, color=COLORS[method], label=method)
             exact = found.one(mentions=mentions, kind=kind, method="exact") or {}
             axis.axhline(exact[metric], color="black", lw=0.7, label="exact")
-            axis.set(title=f"{kind}s, {mentions} mentions", xlabel="landmarks / n")
+            axis.set(
+                title=f"{PLURAL[kind]}, {mentions} mentions", xlabel="landmarks / n"
+            )
             axis.set_ylabel(label)
         axes[0].legend(fontsize=5)
 
@@ -83,7 +86,7 @@ def _table(found: Results, case: Case, metric: str, label: str) -> list[str]:
     mentions, kind = case
     exact = found.one(mentions=mentions, kind=kind, method="exact") or {}
     head = " | ".join(f"{share:.0%}" for share in SHARES)
-    title = f"{kind}s, {mentions} mentions ({exact['mentions']:,}): {label}"
+    title = f"{PLURAL[kind]}, {mentions} mentions ({exact['mentions']:,}): {label}"
     lines = [f"| {title} | {head} |", "|---|" + "---|" * len(SHARES)]
     if metric == "conll":
         cells = " | ".join([f"{exact['conll']:.1f}"] * len(SHARES))
@@ -144,7 +147,7 @@ def _verdict(found: Results, cases: list[Case]) -> str:
                 told.append(f"{method} {_gaps(exact, ours)}")
         if told:
             words.append(
-                f"Goal, {kind}s, {mentions} mentions, price of 30 % landmarks: the "
+                f"Goal, {PLURAL[kind]}, {mentions} mentions, price of 30 % landmarks: the "
                 "default within 0.5 points of the exact matrix. Below it by, without "
                 f"singletons / with them: {'; '.join(told)}."
             )

@@ -9,6 +9,7 @@ from experiments import paper
 from experiments.cells import Results
 from experiments.glue import RANKS
 from experiments.plots import COLORS, TITLES, panels
+from experiments.render_matrices import UNJUDGED
 
 __all__ = ["tables"]
 
@@ -148,7 +149,7 @@ the labeled pairs are near-duplicates, spikes that no low rank holds."""
 
 def _verdict(found: Results) -> str:
     """Say what reproduces, with the numbers that decide it."""
-    words = [_WORDS]
+    words = [_WORDS if found.complete else UNJUDGED]
     exact = found.one(task="stsb", method="symmetrized")
     ours = found.one(task="stsb", method="default, prior", s=250)
     if exact and ours:

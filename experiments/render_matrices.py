@@ -119,7 +119,7 @@ def errors(found: Results, figures: Path) -> str:
     ]
     for name in shown:
         lines += [*_error_table(found, name), ""]
-    lines.append(_ERRORS)
+    lines.append(_ERRORS if found.complete else UNJUDGED)
     return "\n".join(lines) + "\n"
 
 
@@ -179,6 +179,7 @@ def _short(value: float) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.0e}"
 
 
+UNJUDGED = "What reproduces and what does not is said when the run is complete."
 _ERRORS = """
 What holds of the paper's figure: Nyström does well on the matrices that are PSD or nearly
 so, and is unstable on the cross-encoders, where single trials are several times worse than

@@ -5,10 +5,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check bench docs format clean
+.PHONY: help demo test check bench bench-peers reproduce docs format clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 demo: $(VENV)/.installed  ## the similarity of the standard library's docstrings at 5 % of the pairs
 	$(BIN)/fewpairs demo
@@ -26,6 +26,15 @@ bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one ru
 
 docs: $(VENV)/.installed-docs  ## build the site into build/site
 	$(BIN)/mkdocs build --strict
+
+bench-peers: $(VENV)/.installed-experiments  ## other libraries on the same tasks, into docs/peers.md
+	$(BIN)/python -m experiments.peers
+
+reproduce: $(VENV)/.installed-experiments  ## the paper's tables and figures, into docs/reproduction.md
+	$(BIN)/python -m experiments
+
+reproduce-%: $(VENV)/.installed-experiments  ## one of them, such as reproduce-glue
+	$(BIN)/python -m experiments $*
 
 format: $(VENV)/.installed-check  ## rewrite the code in the project's format
 	$(BIN)/ruff check --fix .
@@ -53,6 +62,10 @@ $(VENV)/.browser: $(VENV)/.installed-test
 	     && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
 	|| $(BIN)/playwright install chromium \
 	|| echo "no Chromium to be had: the tests of the report will be skipped"
+	@touch $@
+
+$(VENV)/.installed-experiments: $(VENV)/.installed constraints.txt
+	$(PIP) install -e '.[experiments]' -c constraints.txt
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -1,0 +1,128 @@
+"""Documents with labels, and word vectors: the data of the classification tables."""
+
+import json
+import re
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.similarity.wmd import split_words
+
+__all__ = ["CORPORA", "Corpus", "centroids", "corpus", "glove", "wmd_files"]
+
+Vectors = tuple[list[str], NDArray[np.float64]]
+LONGEST = 500  # words of a post that are used, as in the data of Kusner et al.
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Documents as words that have vectors, their labels, and who is trained on."""
+
+    words: list[list[str]]
+    labels: NDArray[np.int64]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+@cache
+def glove(data: Path) -> Vectors:
+    """Return words and their vectors, scaled to length 1."""
+    array = np.load(data / "glove" / "vectors.npy").astype(np.float64)
+    array /= np.linalg.norm(array, axis=1, keepdims=True)
+    text = (data / "glove" / "vocab.txt").read_text(encoding="utf-8")
+    return text.split("\n")[: len(array)], array
+
+
+@cache
+def corpus(data: Path, name: str) -> Corpus:
+    """Return a corpus; documents without a known word are left out."""
+    texts, labels, train = CORPORA[name](data)
+    known = set(glove(data)[0])
+    bags = [[w for w in words if w in known] for words in texts]
+    kept = np.flatnonzero([len(bag) > 0 for bag in bags])
+    numbers = np.unique(labels, return_inverse=True)[1][kept].astype(np.int64)
+    if train is None:  # no official split: 70/30, as in the paper
+        order = np.random.default_rng(0).permutation(len(kept))
+        cut = round(0.7 * len(kept))
+        first, second = np.sort(order[:cut]), np.sort(order[cut:])
+    else:
+        first, second = np.flatnonzero(train[kept]), np.flatnonzero(~train[kept])
+    return Corpus([bags[t] for t in kept], numbers, first, second)
+
+
+def centroids(data: Path, words: list[list[str]]) -> NDArray[np.float64]:
+    """Return the mean word vector of every document: a cheap prior."""
+    names, array = glove(data)
+    place = {word: t for t, word in enumerate(names)}
+    return np.array([array[[place[w] for w in bag]].mean(axis=0) for bag in words])
+
+
+def wmd_files(name: str) -> tuple[str, ...]:
+    """Return the files that a corpus is made of."""
+    return (*_FILES[name], "glove/vectors.npy", "glove/vocab.txt")
+
+
+Raw = tuple[list[list[str]], list[str], NDArray[np.bool_] | None]
+
+
+def _twitter(data: Path) -> Raw:
+    lines = (data / "twitter" / "twitter.txt").read_text(encoding="utf-8").splitlines()
+    parts = [line.split("\t", 1) for line in lines]
+    return [split_words(text) for _, text in parts], [label for label, _ in parts], None
+
+
+def _recipe(data: Path) -> Raw:
+    with zipfile.ZipFile(data / "recipe" / "train.json.zip") as file:
+        listed = json.loads(file.read(file.namelist()[0]))
+    texts = [split_words(" ".join(recipe["ingredients"])) for recipe in listed]
+    return texts, [recipe["cuisine"] for recipe in listed], None
+
+
+def _ohsumed(data: Path) -> Raw:
+    path = data / "ohsumed" / "ohsumed-first-20000-docs.tar.xz"
+    found = re.compile(r"(training|test)/(C0[1-9]|C10)/[^/]+$")
+    return _archive(path, found, "training", headers=False)
+
+
+def _posts(data: Path) -> Raw:
+    path = data / "20news" / "20news-bydate.tar.xz"
+    found = re.compile(r"20news-bydate-(train|test)/([^/]+)/[^/]+$")
+    return _archive(path, found, "train", headers=True)
+
+
+def _archive(path: Path, found: Any, training: str, *, headers: bool) -> Raw:
+    """Read files from folders named by split and class, in the order of their names."""
+    rows = []
+    with tarfile.open(path) as file:
+        for member in file:
+            match = found.search(member.name)
+            if match and member.isfile():
+                text = file.extractfile(member).read().decode("latin-1")  # type: ignore[union-attr]
+                if headers:
+                    text = text.partition("\n\n")[2]
+                rows.append((member.name, match[1], match[2], text))
+    rows.sort()
+    words = [split_words(text)[:LONGEST] for *_, text in rows]
+    train = np.array([split == training for _, split, _, _ in rows])
+    return words, [label for _, _, label, _ in rows], train
+
+
+CORPORA: dict[str, Callable[[Path], Raw]] = {
+    "twitter": _twitter,
+    "recipe": _recipe,
+    "ohsumed": _ohsumed,
+    "20news": _posts,
+}
+_FILES = {
+    "twitter": ("twitter/twitter.txt",),
+    "recipe": ("recipe/train.json.zip",),
+    "ohsumed": ("ohsumed/ohsumed-first-20000-docs.tar.xz",),
+    "20news": ("20news/20news-bydate.tar.xz",),
+}

@@ -1,0 +1,172 @@
+"""The part of the page about GLUE: tables 4 and 5."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments import paper
+from experiments.cells import Results
+from experiments.glue import RANKS
+from experiments.plots import COLORS, TITLES, panels
+from experiments.render_matrices import UNJUDGED
+
+__all__ = ["tables"]
+
+METRICS = (
+    ("pearson", "stsb", "STS-B, Pearson"),
+    ("spearman", "stsb", "STS-B, Spearman"),
+    ("f1", "mrpc", "MRPC, F₁"),
+    ("accuracy", "rte", "RTE, accuracy"),
+)
+OURS = (
+    "sms",
+    "sms, core shifted",
+    "sms, rescaled",
+    "stacur(s)",
+    "sicur",
+    "default",
+    "default, prior",
+    "default, student",
+)
+
+
+def tables(found: Results, figures: Path) -> str:
+    """Write tables 4 and 5."""
+    with panels(figures / "glue.svg", len(METRICS)) as axes:
+        for axis, (metric, task, title) in zip(axes, METRICS, strict=True):
+            _curves(axis, found, metric, task, title)
+        axes[0].legend(fontsize=5)
+    runs = sorted({value["runs"] for _, value in found if "runs" in value})
+    times = " or ".join(map(str, runs)) or "no"
+    lines = [
+        "![Metrics by evaluations](figures/glue.svg)\n",
+        (
+            f"Mean ± standard deviation of {times} runs (the smaller number with a "
+            "student), in points. The models differ: the paper fine-tuned BERT, these "
+            "matrices are of a fine-tuned MiniLM-L6, so levels can only be compared with "
+            "the exact rows. Logits above 0 mean yes. The default gets the price of s "
+            'columns. "Returned": what fewpairs answers, with read entries exact.\n'
+        ),
+    ]
+    for metric, task, title in METRICS:
+        lines += [*_metric_table(found, metric, task, title), ""]
+    lines += ["### Table 5: error against the scores as they came\n"]
+    lines += [
+        (
+            "All entries, as in the paper / pairs of two different items alone. The "
+            "symmetrized matrix itself is off by what its row says. The default spends "
+            "nothing on the diagonal, which is far from the other entries here: that is "
+            "most of its error over all entries.\n"
+        )
+    ]
+    for task in RANKS:
+        lines += [*_error_table(found, task), ""]
+    lines.append(_verdict(found))
+    return "\n".join(lines) + "\n"
+
+
+def _curves(axis: Any, found: Results, metric: str, task: str, title: str) -> None:
+    for method in OURS:
+        cells = list(found.find(task=task, method=method))
+        cells.sort(key=lambda cell: cell[0]["s"])
+        if not cells:
+            continue
+        x = [value["evaluations"] for _, value in cells]
+        y = [100 * _mean(value[metric]) for _, value in cells]
+        axis.plot(x, y, ".-", ms=4, color=COLORS[method], label=method)
+    exact = found.one(task=task, method="symmetrized")
+    if exact:
+        axis.axhline(100 * exact[metric], color="black", lw=0.7, label="exact")
+    axis.set(title=title, xlabel="evaluations")
+
+
+def _metric_table(found: Results, metric: str, task: str, title: str) -> list[str]:
+    ranks = RANKS[task]
+    head = " | ".join(f"paper @{s} | here @{s} | returned @{s}" for s in ranks)
+    lines = [f"| {title} | {head} |", "|---|" + "---|---|---|" * len(ranks)]
+    named = zip(("exact", "symmetrized"), paper.GLUE_EXACT[metric], strict=True)
+    for kind, theirs in named:
+        value = found.one(task=task, method=kind)
+        if value is not None:
+            cell = f"{theirs:.2f} | {100 * value[metric]:.2f} | "
+            lines.append(f"| {kind} | " + " | ".join([cell] * len(ranks)) + " |")
+    for method in OURS:
+        cells = []
+        for t, s in enumerate(ranks):
+            theirs_at = paper.GLUE[metric].get(method)
+            said = f"{theirs_at[t][0]:.2f} ± {theirs_at[t][1]}" if theirs_at else ""
+            value = found.one(task=task, method=method, s=s)
+            if value is None:
+                cells.append(f"{said} |  | ")
+                continue
+            here = _spread(value[metric])
+            returned = _spread(value[f"{metric} returned"])
+            if method.startswith("default"):
+                here, returned = f"**{here}**", ""
+            cells.append(f"{said} | {here} | {returned}")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
+def _error_table(found: Results, task: str) -> list[str]:
+    ranks = RANKS[task]
+    head = " | ".join(f"paper @{s} | here @{s}" for s in ranks)
+    lines = [f"| {TITLES[task]} | {head} |", "|---|" + "---|---|" * len(ranks)]
+    value = found.one(task=task, method="symmetrized")
+    if value is not None:
+        theirs = paper.GLUE_ERROR[task]["symmetrized"][0]
+        here = f"{value['error']:.4f} / {value['error of pairs']:.4f}"
+        cell = f"{theirs:.4f} | {here}"
+        lines.append("| symmetrized | " + " | ".join([cell] * len(ranks)) + " |")
+    for method in OURS:
+        cells = []
+        for t, s in enumerate(ranks):
+            theirs_at = paper.GLUE_ERROR[task].get(method)
+            said = f"{theirs_at[t]:.4f}" if theirs_at else ""
+            value = found.one(task=task, method=method, s=s)
+            here = ""
+            if value:
+                both = (_mean(value[name]) for name in ("error", "error of pairs"))
+                here = " / ".join(f"{error:.4f}" for error in both)
+            cells.append(f"{said} | {here}")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
+_WORDS = """What does not reproduce: SMS-Nyström is far from the paper's 75.6–79.4 on STS-B, in any
+variant. The shift is as large as the most negative eigenvalue, and here that is −70
+beside a largest of 392. The paper's numbers come from a program that shifts the core
+alone, drops duplicate rows first and, in one script, draws S₁ and S₂ independently; its
+BERT matrices are nearer to PSD. Its MRPC and RTE matrices are hard 0/1 labels, ours are
+logits, most of them below 0: SMS then says yes to nearly every labeled pair, whose F₁ on
+MRPC happens to be high (two thirds of them are paraphrases), and SiCUR says no to most.
+
+What does: SiCUR has the least error of the paper's methods on all three, and the metrics
+of the paper's methods rise slowly with the rank and stay far below the exact row, because
+the labeled pairs are near-duplicates, spikes that no low rank holds."""
+
+
+def _verdict(found: Results) -> str:
+    """Say what reproduces, with the numbers that decide it."""
+    words = [_WORDS if found.complete else UNJUDGED]
+    exact = found.one(task="stsb", method="symmetrized")
+    ours = found.one(task="stsb", method="default, prior", s=250)
+    if exact and ours:
+        gap = exact["pearson"] - _mean(ours["pearson"])
+        met = "met" if gap <= 0.005 else "missed"
+        words.append(
+            f"Goal, STS-B at the price of 250 landmarks: the default's Pearson within "
+            f".005 of the exact matrix. Here it is {_mean(ours['pearson']):.4f} "
+            f"against {exact['pearson']:.4f}, {gap:.4f} below: {met}."
+        )
+    return "\n\n".join(words)
+
+
+def _mean(values: list[float | None]) -> float:
+    return float(np.mean([np.nan if v is None else v for v in values]))
+
+
+def _spread(values: list[float | None]) -> str:
+    points = 100 * np.array([np.nan if v is None else v for v in values])
+    return f"{points.mean():.2f} ± {points.std(ddof=1) if len(points) > 1 else 0:.1f}"

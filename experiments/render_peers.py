@@ -1,0 +1,86 @@
+"""The page about other libraries."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from experiments.cells import Results, Value
+from experiments.peers import TASKS
+
+__all__ = ["page"]
+
+WANTED = 0.9  # recall@10 that "seconds to" is about
+PEERS = (
+    "fewpairs",
+    "scikit-learn",
+    "gensim",
+    "POT",
+    "sentence-transformers",
+    "RapidFuzz",
+    "numpy",
+    "torch",
+)
+
+
+def page(found: Results) -> str:
+    """Return docs/peers.md."""
+    lines = [
+        "# Beside other libraries\n",
+        (
+            "`make bench-peers` runs every library on the same items in one process and "
+            "writes this page. fewpairs and scikit-learn get the same number of "
+            "evaluations; the others compute all pairs, or re-rank what a bi-encoder "
+            "proposes. The truth is the exact, symmetrized matrix. Recall@10: the share "
+            "of every item's ten most similar that was found. One run each.\n"
+        ),
+        (
+            f"Versions: {_versions()}. Machine: {platform.machine()}, "
+            f"{os.cpu_count()} cores. Made: {found.made()}.\n"
+        ),
+    ]
+    for name in TASKS:
+        cells_of = found.find(task=name)
+        if not cells_of:
+            lines.append(f"## {name}\n\nNot run yet: `make bench-peers`.\n")
+            continue
+        n = cells_of[0][1]["n"]
+        lines += [
+            f"## {name}, {n:,} items\n",
+            (
+                "| library | evaluations | share of pairs | relative error | recall@10 | "
+                "seconds | memory, MB |"
+            ),
+            "|---|---|---|---|---|---|---|",
+        ]
+        for key, value in cells_of:
+            share = value["evaluations"] / (n * (n - 1) / 2)
+            error = "" if value["error"] is None else f"{value['error']:.4f}"
+            lines.append(
+                f"| {key['library']} | {value['evaluations']:,} | {share:.1%} | {error} "
+                f"| {value['recall']:.3f} | {value['seconds']:.1f} | "
+                f"{value['memory']:.0f} |"
+            )
+        lines += ["", *_soonest(cells_of)]
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
+def _soonest(cells_of: list[tuple[dict[str, Any], Value]]) -> list[str]:
+    """Say how soon each library reaches the recall that is asked for."""
+    words = []
+    for name in dict.fromkeys(key["library"] for key, _ in cells_of):
+        own = [value for key, value in cells_of if key["library"] == name]
+        reached = [v["seconds"] for v in own if v["recall"] >= WANTED]
+        words.append(f"{name} {min(reached):.1f}" if reached else f"{name} never")
+    return [f"Seconds to recall@10 of {WANTED}: {'; '.join(words)}."]
+
+
+def _versions() -> str:
+    found = []
+    for name in PEERS:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            found.append(f"{name} not installed")
+    return ", ".join(found)

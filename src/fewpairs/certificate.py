@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from fewpairs.entries import Entries, Moments
 from fewpairs.methods.base import Factors
@@ -272,6 +271,8 @@ def _interval(
     of freedom that the kurtosis of z leaves to the variance estimate (Box 1953), and
     Hall's (1992) transformation, which removes the skewness.
     """
+    from scipy import special  # takes a tenth of a second
+
     m = len(squared)
     z = squared / squared.mean() - unread * truth / norm
     z = z - z.mean()

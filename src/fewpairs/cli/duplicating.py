@@ -182,9 +182,9 @@ def _tell(
     rows = [
         (
             f"{value:.4f}",
-            f"{given.positions[i] + 1:,}",
+            str(i),  # as neighbors --item takes it
             shown(given.texts[i]),
-            f"{given.positions[j] + 1:,}",
+            str(j),
             shown(given.texts[j]),
         )
         for i, j, value in zip(
@@ -198,9 +198,9 @@ def _tell(
             f"pairs at least {found.threshold:g} similar{more}",
             [
                 ("similarity", True),
-                ("row", True),
+                ("item", True),
                 ("text", False),
-                ("row", True),
+                ("item", True),
                 ("text", False),
             ],
             rows,
@@ -250,6 +250,7 @@ def _exact_seconds(approx: Approximation) -> float:
 
 
 def _records(found: Matches, given: Input) -> list[list[Any]]:
+    """Return what is written: rows are those of the input file, counted from 1."""
     return [
         [
             given.positions[i] + 1,

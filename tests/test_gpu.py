@@ -87,3 +87,14 @@ def test_the_lean_forward_equals_the_plain_one(folder):
     for lane in ours._lanes:
         lane.forward = plain_forward(ours._similarity._models[0])
     assert np.abs(ours.block(everything, everything) - lean).max() < 1e-5
+
+
+def test_a_process_a_gpu_gives_what_this_process_gives(folder):
+    items = texts(60)
+    similarity = fp.CrossEncoder(folder, symmetric=True)
+    here = fp.approximate(items, similarity, method="nystrom", budget=0.5)
+    there = fp.approximate(
+        items, similarity, method="nystrom", budget=0.5, executor="gpus"
+    )
+    assert there.evaluations == here.evaluations
+    assert np.array_equal(there.dense(), here.dense())

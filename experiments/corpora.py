@@ -18,6 +18,7 @@ from fewpairs.similarity.wmd import split_words
 __all__ = ["CORPORA", "Corpus", "centroids", "corpus", "glove", "wmd_files"]
 
 Vectors = tuple[list[str], NDArray[np.float64]]
+STOP_WORDS = "twitter/stop_words.txt"
 LONGEST = 500  # words of a post that are used, as in the data of Kusner et al.
 
 
@@ -88,16 +89,23 @@ def _recipe(data: Path) -> Raw:
 def _ohsumed(data: Path) -> Raw:
     path = data / "ohsumed" / "ohsumed-first-20000-docs.tar.xz"
     found = re.compile(r"(training|test)/(C0[1-9]|C10)/[^/]+$")
-    return _archive(path, found, "training", headers=False)
+    return _archive(path, found, "training", _stop_words(data), headers=False)
 
 
 def _posts(data: Path) -> Raw:
     path = data / "20news" / "20news-bydate.tar.xz"
     found = re.compile(r"20news-bydate-(train|test)/([^/]+)/[^/]+$")
-    return _archive(path, found, "train", headers=True)
+    return _archive(path, found, "train", _stop_words(data), headers=True)
 
 
-def _archive(path: Path, found: Any, training: str, *, headers: bool) -> Raw:
+def _stop_words(data: Path) -> set[str]:
+    """Return SMART's list: Kusner et al. take it out of all sets but the tweets."""
+    return set((data / STOP_WORDS).read_text(encoding="utf-8").split())
+
+
+def _archive(
+    path: Path, found: Any, training: str, stop: set[str], *, headers: bool
+) -> Raw:
     """Read files from folders named by split and class, in the order of their names."""
     rows = []
     with tarfile.open(path) as file:
@@ -109,8 +117,9 @@ def _archive(path: Path, found: Any, training: str, *, headers: bool) -> Raw:
                     text = text.partition("\n\n")[2]
                 rows.append((member.name, match[1], match[2], text))
     rows.sort()
-    words = [split_words(text)[:LONGEST] for *_, text in rows]
-    train = np.array([split == training for _, split, _, _ in rows])
+    split = ([w for w in split_words(text) if w not in stop] for *_, text in rows)
+    words = [own[:LONGEST] for own in split]
+    train = np.array([part == training for _, part, _, _ in rows])
     return words, [label for _, _, label, _ in rows], train
 
 
@@ -123,6 +132,6 @@ CORPORA: dict[str, Callable[[Path], Raw]] = {
 _FILES = {
     "twitter": ("twitter/twitter.txt",),
     "recipe": ("recipe/train.json.zip",),
-    "ohsumed": ("ohsumed/ohsumed-first-20000-docs.tar.xz",),
-    "20news": ("20news/20news-bydate.tar.xz",),
+    "ohsumed": ("ohsumed/ohsumed-first-20000-docs.tar.xz", STOP_WORDS),
+    "20news": ("20news/20news-bydate.tar.xz", STOP_WORDS),
 }

@@ -27,6 +27,9 @@ HASHES = {
     "twitter/twitter.txt": (
         "fede45a913a2ab6e6035428c37b88c7bbfe454275cc4b439997fa86f370a4623"
     ),
+    "twitter/stop_words.txt": (
+        "901735f24091f99b185fcd34690280bcbe42b149835009a854ccaa3428cb5eff"
+    ),
     "recipe/train.json.zip": (
         "25821171b15ff58c6c8041035aee432b0cb72b1782169e3af31950e8daf76e83"
     ),

@@ -6,6 +6,7 @@ of any γ takes no new evaluation.
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +14,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fewpairs as fp
-from experiments.corpora import corpus, glove
+from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
 
 __all__ = ["StoredWMD", "all_distances"]
 
-BLOCK = 512
+BLOCK = 256
 
 
+@cache
 def all_distances(
     data: Path, name: str, *, toy: bool, tell: Callable[[str], None] | None = None
-) -> NDArray[Any]:
-    """Return the n×n distances of a corpus, in float16 where n is large."""
-    words = corpus(data, name).words
-    n = len(words)
+) -> NDArray[np.float32]:
+    """Return the n×n distances of a corpus; documents that recur are solved once."""
+    texts = corpus(data, name)
+    first, inverse = _distinct(texts)
+    D = _kept(data, name, first, toy=toy, tell=tell)
+    return np.asarray(D[np.ix_(inverse, inverse)])
+
+
+def _distinct(texts: Corpus) -> tuple[list[int], NDArray[np.int64]]:
+    """Return one document of each bag, those of training first, and who has which."""
+    seen: dict[tuple[str, ...], int] = {}
+    first: list[int] = []
+    inverse = np.empty(len(texts.words), dtype=np.int64)
+    for t in (*texts.train.tolist(), *texts.test.tolist()):
+        bag = tuple(sorted(texts.words[t]))
+        if bag not in seen:
+            seen[bag] = len(first)
+            first.append(t)
+        inverse[t] = seen[bag]
+    return first, inverse
+
+
+def _kept(
+    data: Path,
+    name: str,
+    first: list[int],
+    *,
+    toy: bool,
+    tell: Callable[[str], None] | None,
+) -> NDArray[np.float32]:
+    """Return the distances of some documents from disk, what is missing solved."""
+    n = len(first)
     place = workshop(data, toy=toy)
     path, done_path = place / f"{name}-wmd.npy", place / f"{name}-wmd.json"
-    kind = np.float32 if n < 12_000 else np.float16
     done = 0
     if path.exists() and done_path.exists():
         done = int(json.loads(done_path.read_text(encoding="utf-8"))["rows"])
         D = np.lib.format.open_memmap(path, mode="r+")
     else:
-        D = np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(n, n))
+        D = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, n))
     if done < n:
-        scorer: Any = fp.WMD(glove(data)).bind(words)
+        words = corpus(data, name).words
+        scorer: Any = fp.WMD(glove(data)).bind([words[t] for t in first])
         for start in range(done, n, BLOCK):
             rows = np.arange(start, min(n, start + BLOCK))
             later = np.arange(start, n)
-            block = scorer.distances(rows, later).astype(kind)
+            block = scorer.distances(rows, later).astype(np.float32)
             D[rows[0] : rows[-1] + 1, start:] = block
             D[start:, rows[0] : rows[-1] + 1] = block.T
             D.flush()
@@ -49,7 +79,7 @@ def all_distances(
             done_path.write_text(line, encoding="utf-8")
             if tell is not None:
                 tell(f"distances of {name}: {rows[-1] + 1:,} of {n:,} rows")
-    return D
+    return np.asarray(D)
 
 
 class StoredWMD(fp.Similarity):

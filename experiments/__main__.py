@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments.cells import Results, run_cells
 from experiments.data import DataError, check, folder
 from experiments.manifest import MANIFEST, entry
+from experiments.workers import in_processes
 
 
 def main() -> None:
@@ -21,6 +22,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(names)}, or render")
     parser.add_argument("--toy", action="store_true", help="made-up data, in seconds")
     parser.add_argument("--any-data", action="store_true", help="do not check hashes")
+    parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
+    parser.add_argument("--match", default="", help="only cells with this in their key")
     options = parser.parse_args()
     asked = [name for name in options.names if name != "render"]
     unknown = set(asked) - set(names)
@@ -32,7 +35,7 @@ def main() -> None:
         return
     try:
         for name in chosen:
-            _run(name, any_data=options.any_data)
+            _run(name, options)
     except DataError as error:
         sys.exit(str(error))
     from experiments.render import render
@@ -40,13 +43,16 @@ def main() -> None:
     render()
 
 
-def _run(name: str, *, any_data: bool) -> None:
+def _run(name: str, options: argparse.Namespace) -> None:
     one = entry(name)
     data = folder()
-    if not any_data:
+    if not options.any_data:
         check(data, one.files)
     print(f"{one.paper}: {one.result}", flush=True)
-    run_cells(one.all_cells(data, toy=False), Results(one.result), _tell)
+    fill = in_processes(name, data, options.jobs) if options.jobs > 1 else None
+    cells = one.all_cells(data, toy=False)
+    results = Results(one.result)
+    run_cells(cells, results, _tell, fill=fill, match=options.match)
 
 
 def _run_toys(names: list[str]) -> None:

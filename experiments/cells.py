@@ -13,7 +13,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Results", "run_cells"]
+import fewpairs
+
+__all__ = ["Cell", "Filler", "Key", "Results", "Value", "run_cells", "timed"]
 
 Key = dict[str, Any]
 Value = dict[str, Any]
@@ -24,6 +26,9 @@ class Cell(NamedTuple):
 
     key: Key
     compute: Callable[[], Value]
+
+
+Filler = Callable[[list[Cell]], Iterable[tuple[Cell, Value, float]]]
 
 
 class Results:
@@ -100,19 +105,35 @@ class Results:
 
 
 def run_cells(
-    cells: Iterable[Cell], results: Results, tell: Callable[[str], None]
+    cells: Iterable[Cell],
+    results: Results,
+    tell: Callable[[str], None],
+    *,
+    fill: Filler | None = None,
+    match: str = "",
 ) -> None:
-    """Fill every cell that is not filled yet."""
-    for cell in cells:
-        if cell.key in results:
-            continue
-        start = time.perf_counter()
-        value = cell.compute()
-        seconds = time.perf_counter() - start
+    """Fill every cell that is not filled yet and has ``match`` in its key.
+
+    ``fill`` may do so in any order.
+    """
+    missing = [cell for cell in cells if cell.key not in results]
+    chosen = [cell for cell in missing if match in _name(cell.key)]
+    for cell, value, seconds in (fill or _in_turn)(chosen):
         results.add(cell.key, value, seconds)
         tell(f"{seconds:8.1f} s  {_name(cell.key)}")
-    if not results.complete:
+    if len(chosen) == len(missing) and not results.complete:
         results.add({"complete": True}, {}, 0.0)
+
+
+def timed(cell: Cell) -> tuple[Value, float]:
+    """Return a cell's value, and how long it took."""
+    start = time.perf_counter()
+    return cell.compute(), time.perf_counter() - start
+
+
+def _in_turn(cells: list[Cell]) -> Iterator[tuple[Cell, Value, float]]:
+    for cell in cells:
+        yield cell, *timed(cell)
 
 
 def _name(key: Key) -> str:
@@ -132,5 +153,5 @@ def _rounded(value: Any) -> Any:
 
 
 def _versions() -> str:
-    names = ", ".join(f"{name} {version(name)}" for name in ("fewpairs", "numpy"))
+    names = f"fewpairs {fewpairs.__version__}, numpy {version('numpy')}"
     return f"{names}, Python {platform.python_version()}, {platform.machine()}"

@@ -1,5 +1,6 @@
 """The pairwise model of the coreference experiment: training, and exact matrices."""
 
+import json
 import os
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -70,7 +71,20 @@ class _Model:
 def topics(
     data: Path, mentions: str, kind: str, split: str, *, toy: bool
 ) -> list[Topic]:
-    """Return the topics of a split with the scores of their mentions."""
+    """Return the topics of a split with the scores of their mentions, from disk."""
+    kept = workshop(data, toy=toy) / f"ecb-{mentions}-{kind}-{split}.npz"
+    if kept.exists():
+        return _load_topics(kept)
+    found = _scored(data, mentions, kind, split, toy=toy)
+    part = kept.with_suffix(".part.npz")
+    _save_topics(part, found)
+    part.rename(kept)
+    return found
+
+
+def _scored(
+    data: Path, mentions: str, kind: str, split: str, *, toy: bool
+) -> list[Topic]:
     model = _model(data, kind, toy=toy)
     gold = _mentions(data, kind, split)
     out = []
@@ -88,6 +102,31 @@ def topics(
         ]
         out.append(Topic(raw, X, places, {m.place: m.cluster for m in own}))
     return out
+
+
+def _save_topics(path: Path, found: list[Topic]) -> None:
+    arrays: dict[str, Any] = {}
+    for t, topic in enumerate(found):
+        arrays |= {f"raw{t}": topic.raw, f"vectors{t}": topic.vectors}
+    gold = [[*map(list, topic.gold.items())] for topic in found]
+    rest = {"places": [topic.places for topic in found], "gold": gold}
+    np.savez(path, rest=np.array(json.dumps(rest)), **arrays)
+
+
+def _load_topics(path: Path) -> list[Topic]:
+    with np.load(path) as stored:
+        rest = json.loads(str(stored["rest"]))
+        return [
+            Topic(
+                stored[f"raw{t}"],
+                stored[f"vectors{t}"],
+                [tuple(place) for place in places],
+                {tuple(place): cluster for place, cluster in gold},
+            )
+            for t, (places, gold) in enumerate(
+                zip(rest["places"], rest["gold"], strict=True)
+            )
+        ]
 
 
 def _mentions(data: Path, kind: str, split: str) -> list[Mention]:

@@ -20,7 +20,8 @@ SOURCES = {
     "<http://www.newsreader-project.eu/results/data/the-ecb-corpus/>",
     "glove": "GloVe 6B, 100 dimensions, as `vectors.npy` and `vocab.txt`: "
     "<https://nlp.stanford.edu/projects/glove/>",
-    "matrices": "made from stsb, mrpc and rte by `python -m experiments glue-train`",
+    "matrices": "made from stsb, mrpc and rte by a program like "
+    "`python -m experiments.glue_training`",
 }
 
 HASHES = {

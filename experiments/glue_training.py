@@ -4,21 +4,26 @@
 
 MODEL is a folder or a name on the Hugging Face hub: any encoder that transformers can
 load for sequence classification. FOLDER gets the matrix (float16, raw outputs, not
-symmetrized), the items and their embeddings in the form of FEWPAIRS_DATA/matrices, and
-the fine-tuned model.
+symmetrized), the items and their embeddings in a folder as FEWPAIRS_DATA/matrices, and
+the fine-tuned model; what the labeled pairs score is written into experiments/results.
 """
 
 import argparse
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fewpairs as fp
+from experiments.cells import Results
 from experiments.data import folder
+from experiments.glue import scores
 from experiments.glue_tasks import TASKS, Pairs, read_task
+from experiments.manifest import RESULTS
+from experiments.matrices import glue
 
 __all__ = ["all_pairs", "fine_tune", "main"]
 
@@ -47,7 +52,7 @@ def fine_tune(
     torch.manual_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(model)
     network = AutoModelForSequenceClassification.from_pretrained(model, num_labels=1)
-    network.to(device).train()
+    network.float().to(device).train()  # checkpoints may be in half precision
     optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate)
     rng = np.random.default_rng(seed)
     count = min(most or len(pairs.labels), len(pairs.labels))
@@ -131,6 +136,7 @@ def main() -> None:
     options = parser.parse_args()
     data = folder()
     options.out.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
     model = options.out / f"{options.task}-cross-encoder"
     fine_tune(
         read_task(data, options.task, "train"),
@@ -144,6 +150,7 @@ def main() -> None:
         device=options.device,
         seed=options.seed,
     )
+    trained = time.perf_counter()
     dev = read_task(data, options.task, "dev")
     all_pairs(
         dev,
@@ -153,6 +160,33 @@ def main() -> None:
         task=options.task,
         device=options.device,
     )
+    found = _scores(options.out, options.task)
+    found["seconds of training"] = trained - start
+    found["seconds of all pairs"] = time.perf_counter() - trained
+    found["device"] = _device(options.device)
+    key = {"task": options.task, "model": Path(options.model).name}
+    key |= {"epochs": options.epochs, "seed": options.seed}
+    Results(RESULTS / "glue-training.jsonl").add(key, found, trained - start)
+    print(key, found)
+
+
+def _scores(out: Path, task: str) -> dict[str, Any]:
+    """Return the metrics of the labeled pairs, as scored and symmetrized."""
+    shelf = out / "matrices"
+    shelf.mkdir(exist_ok=True)
+    for kind in (".npy", ".jsonl", "_embeddings.npy"):
+        (out / f"{task}{kind}").replace(shelf / f"{task}{kind}")
+    truth = glue(out, task)
+    found: dict[str, Any] = {"n": len(truth.raw)}
+    for name, K in (("exact", truth.raw), ("symmetrized", truth.K)):
+        found[name] = scores(task, truth.gold, K[truth.first, truth.second])
+    return found
+
+
+def _device(name: str) -> str:
+    import torch
+
+    return torch.cuda.get_device_name() if name.startswith("cuda") else "CPU"
 
 
 if __name__ == "__main__":

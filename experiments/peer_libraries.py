@@ -140,15 +140,23 @@ def rerank(task: "Task", budget: int) -> "Answer":
     E = task.prior / np.linalg.norm(task.prior, axis=1, keepdims=True)
     cheap = E @ E.T
     np.fill_diagonal(cheap, -np.inf)
-    k = max(1, budget // n)
-    ranked = np.argsort(-cheap, axis=1, kind="stable")[:, :k]
-    rows = np.repeat(np.arange(n), k)
-    keys = np.unique(
-        np.minimum(rows, ranked.ravel()) * n + np.maximum(rows, ranked.ravel())
-    )
+    ranked = np.argsort(-cheap, axis=1, kind="stable")
+    keys = _distinct(ranked, 1)
+    for k in range(2, n):  # a pair that both items propose is paid once
+        more = _distinct(ranked, k)
+        if len(more) > budget:
+            break
+        keys = more
     i, j = np.divmod(keys, n)
     exact = task.similarity.bind(task.items).pairs(i, j)
     score = cheap - 1e3  # what was not re-scored comes after what was
     score[i, j] = score[j, i] = exact
     near = np.argsort(-score, axis=1, kind="stable")[:, :NEAR]
     return Answer(near, None, len(keys))
+
+
+def _distinct(ranked: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Return the pairs of all items with their first k, each once."""
+    n = len(ranked)
+    rows, columns = np.repeat(np.arange(n), k), ranked[:, :k].ravel()
+    return np.unique(np.minimum(rows, columns) * n + np.maximum(rows, columns))

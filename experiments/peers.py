@@ -8,11 +8,15 @@ experiments/results/peers.jsonl and docs/peers.md.
 """
 
 import argparse
+import json
 import os
+import platform
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +73,7 @@ def _task(data: Path, name: str, *, toy: bool) -> Task:
 
 
 def _strings(data: Path, most: int | None) -> Task:
-    texts = _sentences(data)[: most or 2_000]
+    texts = _sentences(data, most or 2_000)[0]
     similarity = fp.StringSimilarity("token_set_ratio")
     return Task(texts, _exact(texts, similarity), similarity, None)
 
@@ -82,10 +86,9 @@ def _documents(data: Path, most: int | None) -> Task:
 
 
 def _pairs(data: Path, most: int | None) -> Task:
-    texts = _sentences(data)[: most or 200]
+    texts, prior = _sentences(data, most or 500)
     model = _cross_encoder(data)
     similarity = fp.CrossEncoder(model, activation="identity", symmetric=True)
-    prior = np.asarray(_encoder(data).encode(texts, show_progress_bar=False))
     return Task(texts, _exact(texts, similarity), similarity, prior)
 
 
@@ -96,12 +99,15 @@ TASKS: dict[str, Callable[[Path, int | None], Task]] = {
 }
 
 
-def _sentences(data: Path) -> list[str]:
-    import json
-
+def _sentences(data: Path, most: int) -> tuple[list[str], NDArray[Any]]:
+    """Return sentences of STS-B with their labeled partners, and embeddings."""
     path = data / "matrices" / "stsb.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line)["text"] for line in lines]
+    items = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    chosen = list(
+        dict.fromkeys(t for a in items for t in (items[a["pair"]]["pair"], a["pair"]))
+    )
+    vectors = np.load(data / "matrices" / "stsb_embeddings.npy").astype(np.float32)
+    return [items[t]["text"] for t in chosen[:most]], vectors[chosen[:most]]
 
 
 def _cross_encoder(data: Path) -> str:
@@ -118,18 +124,6 @@ def _cross_encoder(data: Path) -> str:
         pairs = read_task(data, "stsb", "train")
         fine_tune(pairs, encoder, place, task="stsb", epochs=1)
     return str(place)
-
-
-@cache
-def _encoder(data: Path) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    from experiments.coreference_model import ENCODER
-    from experiments.toy import tiny_encoder
-
-    if _is_toy(data):
-        return SentenceTransformer(tiny_encoder(workshop(data, toy=True) / "encoder"))
-    return SentenceTransformer(os.environ.get("FEWPAIRS_ENCODER", ENCODER))
 
 
 def _is_toy(data: Path) -> bool:
@@ -198,7 +192,39 @@ def _measured(task: Task, run: Callable[[Task, int], Answer], share: float) -> V
         "recall": recall,
         "seconds": seconds,
         "memory": memory.most,
+        "machine": _machine(),
+        "versions": _versions(),
     }
+
+
+PEERS = (
+    "scikit-learn",
+    "gensim",
+    "POT",
+    "sentence-transformers",
+    "RapidFuzz",
+    "numpy",
+    "torch",
+)
+
+
+def _versions() -> str:
+    found = [f"fewpairs {fp.__version__}"]
+    for name in PEERS:
+        with suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
+
+
+def _machine() -> str:
+    import torch
+
+    words = f"{platform.machine()}, {os.cpu_count()} cores"
+    return (
+        f"{words}, {torch.cuda.get_device_name()}"
+        if torch.cuda.is_available()
+        else words
+    )
 
 
 class _PeakMemory:
@@ -236,6 +262,7 @@ def main() -> None:
     """Run what is not done yet, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--toy", action="store_true")
+    parser.add_argument("--task", default="", help="only cells with this in their key")
     parser.add_argument("--render", action="store_true", help="only write the page")
     options = parser.parse_args()
     if options.toy:
@@ -250,7 +277,7 @@ def main() -> None:
         return
     results = Results(RESULTS / "peers.jsonl")
     if not options.render:
-        run_cells(cells(folder(), toy=False), results, print)
+        run_cells(cells(folder(), toy=False), results, print, match=options.task)
     from experiments.render_peers import page
 
     docs = Path(__file__).parent.parent / "docs"

@@ -136,7 +136,7 @@ def _clustered(
         return _settled(topic, threshold, price(n, s), seed)
     if method.startswith("default"):
         prior = topic.vectors if method.endswith("prior") else None
-        approx = default(topic.K, price(n, s), prior=prior, seed=seed)
+        approx = _afforded(topic.K, price(n, s), prior, seed)
         guess, spent = approx.dense(), approx.evaluations
     else:
         approx = fp.approximate(
@@ -150,15 +150,25 @@ def _clustered(
     return Clustered(link(guess, threshold), guess, spent)
 
 
+def _afforded(
+    K: NDArray[Any], budget: int, prior: NDArray[Any] | None, seed: int
+) -> fp.Approximation:
+    """Run the default; where a topic is too small for its share, at the least price."""
+    try:
+        return default(K, budget, prior=prior, seed=seed)
+    except fp.BudgetError as error:
+        return default(K, error.needed, prior=prior, seed=seed)
+
+
 def _settled(topic: Topic, threshold: float, budget: int, seed: int) -> Clustered:
     """Keep a fifth of the budget for merges that are near the threshold."""
-    first = int(KEPT * budget)
-    approx = default(topic.K, first, prior=topic.vectors, seed=seed)
+    approx = _afforded(topic.K, int(KEPT * budget), topic.vectors, seed)
     guess = approx.dense()
     off = guess[~np.eye(len(guess), dtype=bool)]
     if not off.min() < threshold <= off.max():  # no merge is near it
         return Clustered(link(guess, threshold), guess, approx.evaluations)
-    labels = approx.cluster(threshold, evaluations=budget - approx.evaluations)
+    left = max(0, budget - approx.evaluations)
+    labels = approx.cluster(threshold, evaluations=left)
     spent = approx.evaluations + approx.reader("cluster").evaluations
     return Clustered(labels, guess, spent)
 

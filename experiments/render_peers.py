@@ -51,7 +51,7 @@ def page(found: Results) -> str:
                 f"| {value['recall']:.3f} | {value['seconds']:.1f} | "
                 f"{value['memory']:.0f} |"
             )
-        lines += ["", *_soonest(cells_of)]
+        lines += ["", *_soonest(cells_of), *_behind(cells_of)]
         lines.append("")
     return "\n".join(lines) + "\n"
 
@@ -64,6 +64,23 @@ def _soonest(cells_of: list[tuple[dict[str, Any], Value]]) -> list[str]:
         reached = [v["seconds"] for v in own if v["recall"] >= WANTED]
         words.append(f"{name} {min(reached):.1f}" if reached else f"{name} never")
     return [f"Seconds to recall@10 of {WANTED}: {'; '.join(words)}."]
+
+
+def _behind(cells_of: list[tuple[dict[str, Any], Value]]) -> list[str]:
+    """Say where another library finds more neighbors for as many evaluations."""
+    words = []
+    for key, value in cells_of:
+        if key["library"] != "fewpairs":
+            continue
+        better = [
+            f"{other['library']} {theirs['recall']:.3f}"
+            for other, theirs in cells_of
+            if other["share"] == key["share"] and theirs["recall"] > value["recall"]
+        ]
+        if better:
+            words.append(f"at {key['share']:.0%} {', '.join(better)}")
+    where = "; ".join(words) or "nowhere"
+    return [f"Recall ahead of fewpairs at equal evaluations: {where}."]
 
 
 def _circumstances(cells_of: list[tuple[dict[str, Any], Value]]) -> str:

@@ -1,5 +1,7 @@
 """Bad input: an error that names the call, what was got and the cure."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -371,3 +373,21 @@ def test_a_method_that_was_never_resolved():
 
     with pytest.raises(fp.InputError, match="number of landmarks is not settled"):
         fp.Nystrom().fit(oracle_of(K), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        fp.InputError("call: got; cure."),
+        fp.BudgetError("call: got; cure.", needed=7, allowed=3),
+        fp.SimilarityError("call: got; cure.", pair=(1, 2)),
+        fp.StoreError("call: got; cure."),
+        fp.MissingExtraError("call: got; cure."),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_come_through_a_process_pool(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)

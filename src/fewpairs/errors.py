@@ -4,7 +4,8 @@ A message states the call, what was got and the cure. Errors also carry the fact
 as attributes, so that a program can act on them.
 """
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fewpairs.ledger import Ledger
@@ -42,6 +43,11 @@ class BudgetError(FewpairsError, ValueError):
         super().__init__(message)
         self.needed = needed
         self.allowed = allowed
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Come through a process pool, which pickles what is raised."""
+        rebuild = partial(type(self), needed=self.needed, allowed=self.allowed)
+        return rebuild, self.args, self.__dict__
 
 
 class SimilarityError(FewpairsError, RuntimeError):

@@ -387,7 +387,7 @@ def test_a_method_that_was_never_resolved():
     ids=lambda error: type(error).__name__,
 )
 def test_errors_come_through_a_process_pool(error):
-    again = pickle.loads(pickle.dumps(error))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)

@@ -37,12 +37,16 @@ SHARES = (0.05, 0.1, 0.2, 0.4)  # of the pairs
 
 
 class Task(NamedTuple):
-    """Items, their exact similarities, and what one evaluation is."""
+    """Items, their exact similarities, and what one evaluation is.
+
+    ``single`` is the fastest way to one pair, for libraries that ask pair by pair.
+    """
 
     items: list[Any]
     K: NDArray[np.float32]
     similarity: Any
     prior: NDArray[Any] | None
+    single: Callable[[int, int], float]
 
 
 class Answer(NamedTuple):
@@ -73,23 +77,32 @@ def _task(data: Path, name: str, *, toy: bool) -> Task:
 
 
 def _strings(data: Path, most: int | None) -> Task:
+    from rapidfuzz.fuzz import token_set_ratio
+
     texts = _sentences(data, most or 2_000)[0]
     similarity = fp.StringSimilarity("token_set_ratio")
-    return Task(texts, _exact(texts, similarity), similarity, None)
+    K = _exact(texts, similarity)
+
+    def single(i: int, j: int) -> float:
+        return token_set_ratio(texts[i], texts[j]) / 100
+
+    return Task(texts, K, similarity, None, single)
 
 
 def _documents(data: Path, most: int | None) -> Task:
     words = corpus(data, "twitter").words[: most or 500]
     similarity = fp.WMD(glove(data), gamma=1.0)
     prior = centroids(data, words)
-    return Task(words, _exact(words, similarity), similarity, prior)
+    K = _exact(words, similarity)
+    return Task(words, K, similarity, prior, _one_by_one(words, similarity))
 
 
 def _pairs(data: Path, most: int | None) -> Task:
     texts, prior = _sentences(data, most or 300)
     model = _cross_encoder(data)
     similarity = fp.CrossEncoder(model, activation="identity", symmetric=True)
-    return Task(texts, _exact(texts, similarity), similarity, prior)
+    K = _exact(texts, similarity)
+    return Task(texts, K, similarity, prior, _one_by_one(texts, similarity))
 
 
 TASKS: dict[str, Callable[[Path, int | None], Task]] = {
@@ -128,6 +141,11 @@ def _cross_encoder(data: Path) -> str:
 
 def _is_toy(data: Path) -> bool:
     return not (data / "recipe").exists()
+
+
+def _one_by_one(items: list[Any], similarity: Any) -> Callable[[int, int], float]:
+    scorer = similarity.bind(items)
+    return lambda i, j: float(scorer.pairs(np.array([i]), np.array([j]))[0])
 
 
 def _exact(items: list[Any], similarity: Any) -> NDArray[np.float32]:

@@ -20,20 +20,22 @@ ROOMS = [
     | {
         f"kernels.{name}"
         for name in (
-            "average_linkage bags blas largest lists reference scratch selection simd"
+            "average_linkage bags blas largest lists reference scratch selection simd "
+            "vectors"
         ).split()
     },
-    {"kernels.transport", "kernels.adam", "kernels.pair_gradient", "kernels.spectral"},
-    {"kernels.documents", "kernels.pair_network"},
+    {"kernels.transport", "kernels.adam", "kernels.pair_gradient", "kernels.spectral"}
+    | {"kernels.vector_functions"},
+    {"kernels.documents", "kernels.pair_network", "kernels.transformer"},
     {"kernels.word_movers", "kernels.pair_network_torch"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"
         for name in (
             "asynchronous strings token_overlap word_bags word_vectors wmd wme "
-            "bert_forward classifier_loading cross_encoder cross_options lanes "
-            "exponential joined pair_assembly pair_batches pair_mlp pair_training "
-            "remembered"
+            "bert_forward bert_layers classifier_loading cross_encoder cross_options "
+            "exponential flat_forward flat_layers flat_pairs joined lanes "
+            "pair_assembly pair_batches pair_mlp pair_training remembered"
         ).split()
     },
     {"progress", "entries", "tariff", "landmarks", "priors", "grid"},

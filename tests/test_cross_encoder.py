@@ -1,5 +1,6 @@
 """Cross-encoders give what sentence-transformers gives, and refuse bad input."""
 
+import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -16,10 +17,16 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 from fewpairs.similarity.base import Interrupted  # noqa: E402
 from fewpairs.similarity.bert_forward import (  # noqa: E402
     BertForward,
-    _Linear,
-    _PackedLinear,
     plain_forward,
 )
+from fewpairs.similarity.bert_layers import (  # noqa: E402
+    Linear,
+    PackedLinear,
+)
+from fewpairs.similarity.flat_forward import FlatForward  # noqa: E402
+from fewpairs.similarity.flat_layers import NativeLayer, TorchLayer  # noqa: E402
+from fewpairs.similarity.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
+from fewpairs.similarity.pair_assembly import PairAssembler  # noqa: E402
 from fewpairs.similarity.pair_batches import (  # noqa: E402
     TokenTable,
     cut_pairs,
@@ -56,6 +63,23 @@ def encoder(folder, **options):
     return fp.CrossEncoder(folder, device="cpu", **options)
 
 
+def take_the_padded_way(similarity, scorer, forward):
+    for lane in scorer._lanes:
+        lane.assembler = PairAssembler(
+            similarity.template, scorer._table, lane.assembler.device
+        )
+        lane.forward = forward
+
+
+def no_such_thing(*_):
+    msg = "not in this PyTorch"
+    raise AttributeError(msg)
+
+
+def tokens_of(inputs):
+    return sum(each.lengths.sum() for each in inputs.bins)
+
+
 def test_keeps_the_contract(folder):
     check_similarity(encoder(folder), texts(14))
     check_similarity(encoder(folder, symmetric=True), texts(14))
@@ -69,48 +93,125 @@ def test_equals_sentence_transformers_with_and_without_truncation(folder, longes
     i, j = everything(16)
     got = encoder(folder).bind(items).pairs(i, j)
     assert got.dtype == np.float32
-    assert np.ptp(got) > 0.1, "the tiny model tells nothing apart"
+    assert np.ptp(got) > 0.05, "the tiny model tells nothing apart"
     assert np.abs(got - reference(folder, items, i, j)).max() < 1e-5
 
 
+native_only = pytest.mark.skipif(
+    not (torch.backends.mkl.is_available() and importlib.util.find_spec("numba")),
+    reason="native layers need numba and a PyTorch with MKL",
+)
+
+
+@native_only
 def test_the_lean_forward_is_used_and_equals_the_plain_one(folder):
     similarity = encoder(folder)
     scorer = similarity.bind(texts(16))
-    assert isinstance(scorer._lanes[0].forward, BertForward)
+    forward = scorer._lanes[0].forward
+    assert isinstance(forward, FlatForward)
+    assert isinstance(forward._layers[0], NativeLayer)
     i, j = everything(16)
     lean = scorer.pairs(i, j)
-    for lane in scorer._lanes:
-        lane.forward = plain_forward(similarity._models[0])
+    take_the_padded_way(similarity, scorer, plain_forward(similarity._models[0]))
     assert np.abs(scorer.pairs(i, j) - lean).max() < 1e-5
+
+
+@pytest.mark.parametrize("options", [{"heads": 4}, {"activation": "gelu_new"}])
+def test_layers_that_have_no_native_code_run_by_torch(tmp_path, options):
+    folder = save_tiny(tmp_path / "m", "roberta", **options)
+    items = texts(16)
+    scorer = encoder(folder).bind(items)
+    assert isinstance(scorer._lanes[0].forward._layers[0], TorchLayer)
+    i, j = everything(16)
+    assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
 
 @pytest.mark.skipif(
     not torch.backends.mkldnn.is_available(), reason="this PyTorch has no oneDNN"
 )
 @pytest.mark.parametrize("kind", ["gelu", "gelu_new", "relu"])
-def test_packed_weights_give_what_the_others_give(tmp_path, kind):
+def test_packed_weights_give_what_the_others_give(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(NativeLayer, "__init__", no_such_thing)
     similarity = encoder(save_tiny(tmp_path / "m", "bert", activation=kind))
     scorer = similarity.bind(texts(16))
-    forward = scorer._lanes[0].forward
-    assert isinstance(forward._last._up, _PackedLinear)
-    assert forward._last._up._fused == ("gelu" if kind == "gelu" else "none")
+    up = scorer._lanes[0].forward._layers[0]._layer._up
+    assert isinstance(up, PackedLinear)
+    assert up._fused == ("gelu" if kind == "gelu" else "none")
     i, j = everything(16)
     packed = scorer.pairs(i, j)
-    for lane in scorer._lanes:
-        lane.forward = BertForward(similarity._models[0], _Linear)
+    take_the_padded_way(similarity, scorer, BertForward(similarity._models[0], Linear))
     assert np.abs(scorer.pairs(i, j) - packed).max() < 1e-5
 
 
 def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch):
-    def no_such_thing(*_):
-        msg = "not in this PyTorch"
-        raise AttributeError(msg)
+    monkeypatch.setattr(NativeLayer, "__init__", no_such_thing)
+    monkeypatch.setattr(PackedLinear, "__init__", no_such_thing)
+    items = texts(12)
+    scorer = encoder(folder).bind(items)
+    assert type(scorer._lanes[0].forward._layers[0]._layer._up) is Linear
+    i, j = everything(12)
+    assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
-    monkeypatch.setattr(_PackedLinear, "__init__", no_such_thing)
-    scorer = encoder(folder).bind(texts(8))
-    forward = scorer._lanes[0].forward
-    assert isinstance(forward, BertForward)
-    assert type(forward._last._up) is _Linear
+
+def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):
+    folder = save_tiny(tmp_path / "m", "bert", layers=1)
+    items = texts(12)
+    scorer = encoder(folder).bind(items)
+    assert isinstance(scorer._lanes[0].forward, BertForward)
+    i, j = everything(12)
+    assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_rows_may_be_shared_between_pairs_or_not(folder, shared, monkeypatch):
+    items = texts(24, longest=12)
+    scorer = encoder(folder).bind(items)
+    assembler = scorer._lanes[0].assembler
+    assert isinstance(assembler, FlatAssembler)
+    if not shared:
+        monkeypatch.setattr(assembler, "_most", 0)
+    i, j = everything(24)
+    known = []
+    prepare = assembler.prepare
+
+    def watched(cuts):
+        known.append(prepare(cuts))
+        return known[-1]
+
+    monkeypatch.setattr(assembler, "prepare", watched)
+    got = scorer.pairs(i, j)
+    assert (known[0].known is not None) == shared
+    assert np.abs(got - reference(folder, items, i, j)).max() < 1e-5
+
+
+def test_pairs_longer_than_a_bin_have_one_of_their_own(tmp_path):
+    folder = save_tiny(tmp_path / "m", "bert", length=400)
+    items = [*texts(6), "fox " * 180, "red " * 150 + "dog", "lazy " * 40]
+    i, j = everything(len(items))
+    got = encoder(folder).bind(items).pairs(i, j)
+    assert np.abs(got - reference(folder, items, i, j)).max() < 1e-5
+
+
+@pytest.mark.parametrize("tokens", [40, 200, BIN, 1_024])
+def test_bins_hold_every_pair_once_and_are_full(tokens):
+    rng = np.random.default_rng(tokens)
+    totals = rng.integers(5, 60, size=3_000)
+    totals[:3] = 300
+    order, batches = plan_flat(totals, tokens=tokens)
+    batches = batches[::-1]
+    assert np.array_equal(np.sort(order), np.arange(3_000))
+    assert batches[0].start == 0
+    assert batches[-1].stop == 3_000
+    sizes = []
+    for before, batch in zip([None, *batches], batches):
+        assert before is None or before.stop == batch.start
+        pairs = totals[order[batch.start : batch.stop]]
+        sizes.append(pairs.sum())
+        assert len(pairs) == 1 or pairs.sum() <= tokens
+        # A lane does not cut what fits.
+        assert len(batch.split(max(1, tokens // batch.length))) == 1 or tokens < 300
+    if tokens == BIN:
+        assert np.mean(sizes[3:-1]) > 0.99 * BIN
 
 
 def test_other_architectures_run_with_their_own_forward(tmp_path):
@@ -123,7 +224,7 @@ def test_other_architectures_run_with_their_own_forward(tmp_path):
         0
     ].attention.self.query = torch.nn.Identity()
     scorer = similarity.bind(texts(5))
-    assert not isinstance(scorer._lanes[0].forward, BertForward)
+    assert not isinstance(scorer._lanes[0].forward, BertForward | FlatForward)
     assert np.isfinite(scorer.block(np.arange(5), np.arange(5))).all()
 
 
@@ -258,8 +359,8 @@ def test_out_of_memory_halves_the_batch_and_goes_on(folder):
     for lane in scorer._lanes:
 
         def stingy(inputs, forward=lane.forward):
-            largest.append(inputs.ids.numel())
-            if inputs.ids.numel() > 100:
+            largest.append(tokens_of(inputs))
+            if largest[-1] > 100:
                 raise torch.OutOfMemoryError("no more")
             return forward(inputs)
 
@@ -270,11 +371,11 @@ def test_out_of_memory_halves_the_batch_and_goes_on(folder):
 
 
 def test_out_of_memory_with_one_pair_is_an_error_that_keeps_what_is_done(folder):
-    scorer = encoder(folder).bind(texts(20))
+    scorer = encoder(folder, batch_tokens=40).bind(texts(20))
     for lane in scorer._lanes:
 
         def broken(inputs, forward=lane.forward):
-            if inputs.ids.shape[1] <= 8:
+            if max(each.lengths.max() for each in inputs.bins) <= 8:
                 raise torch.OutOfMemoryError("no more")
             return forward(inputs)
 

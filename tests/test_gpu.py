@@ -10,9 +10,9 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.bert_forward import (  # noqa: E402
     BertForward,
-    _HalfLinear,
     plain_forward,
 )
+from fewpairs.similarity.bert_layers import HalfLinear  # noqa: E402
 from tests.tiny_models import save_tiny, texts  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
@@ -42,7 +42,7 @@ def test_equals_the_cpu_to_its_precision(folder, dtype, limit):
     ours, exact, everything = blocks(folder, dtype=dtype)
     forward = ours._lanes[0].forward
     assert isinstance(forward, BertForward)
-    assert isinstance(forward._last._up, _HalfLinear) == (dtype != "float32")
+    assert isinstance(forward._last._up, HalfLinear) == (dtype != "float32")
     assert np.ptp(exact) > 0.1, "the tiny model tells nothing apart"
     assert np.abs(ours.block(everything, everything) - exact).max() < limit
 

@@ -26,8 +26,10 @@ def save_tiny(
     head=True,
     seed=0,
     activation="gelu",
+    heads=2,
+    layers=2,
 ):
-    """Save a random model of two layers and return its folder."""
+    """Save a random model and return its folder."""
     torch.manual_seed(seed)
     tokenizer = _tokenizer(kind, length)
     offset = 2 if kind == "roberta" else 0
@@ -35,8 +37,8 @@ def save_tiny(
         kind,
         vocab_size=len(tokenizer),
         hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=4,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
         intermediate_size=64,
         max_position_embeddings=length + offset,
         type_vocab_size=2 if kind == "bert" else 1,

@@ -29,6 +29,8 @@ from fewpairs.similarity.cross_options import (
     choose_length,
     choose_precision,
 )
+from fewpairs.similarity.flat_forward import flat_way
+from fewpairs.similarity.flat_pairs import FlatAssembler, plan_flat
 from fewpairs.similarity.lanes import Lane, Result, free_tokens, run_lanes
 from fewpairs.similarity.pair_assembly import PairAssembler
 from fewpairs.similarity.pair_batches import (
@@ -54,7 +56,9 @@ class CrossEncoder(Similarity):
     and truncation of the model's own tokenizer. Values are those of
     ``sentence_transformers.CrossEncoder.predict`` (to 1e-5 in float32). Every text is
     tokenized once; pairs of one length make batches without padding, assembled on the
-    device. On several GPUs batches are shared out; on a CPU every core takes its own.
+    device. On several GPUs batches are shared out. On a CPU every core takes its own,
+    pairs of all lengths lie one after another, and what the first layer makes of a text
+    is computed once for all pairs that have it in the same place.
 
     Evaluations: one a pair, and one model call (two with ``symmetric=True``).
 
@@ -153,20 +157,30 @@ class CrossEncoder(Similarity):
 
         lanes = []
         for device, model in zip(self._devices, self._models, strict=True):
-            assembler = PairAssembler(self.template, table, device)
-            forward = plain_forward(model)
-            if self.dtype == "int8":
-                forward = int8_forward(model)
-            elif table.tokens.size:
-                cuts = torch.from_numpy(_probe(table, self._room)).to(device)
-                length = int((cuts[1] + cuts[3]).max()) + self.template.special
-                with torch.inference_mode():
-                    probe = assembler.assemble(cuts, Batch(0, 2, length, full=False))
-                    forward = forward_of(model, [probe])
+            with torch.inference_mode():
+                assembler, forward = self._way(model, table, device)
             tokens = self.batch_tokens or free_tokens(device, model.config)
             copies = torch.get_num_threads() if device.type == "cpu" else 1
             lanes += [Lane(assembler, forward, tokens) for _ in range(copies)]
         return lanes
+
+    def _way(self, model: Any, table: TokenTable, device: Any) -> tuple[Any, Any]:
+        """Return the fastest assembler and forward pass that suit the model."""
+        assembler = PairAssembler(self.template, table, device)
+        if self.dtype == "int8":
+            return assembler, int8_forward(model)
+        if not table.tokens.size:
+            return assembler, plain_forward(model)
+        cuts = _probe(table, self._room)
+        length = int((cuts[1] + cuts[3]).max()) + self.template.special
+        batch = Batch(0, cuts.shape[1], length, full=False)
+        probe = assembler.assemble(assembler.prepare(cuts), batch)
+        if device.type == "cpu" and self.template.special:
+            logits = plain_forward(model)(probe)
+            flat = flat_way(model, self.template, table, cuts, logits)
+            if flat is not None:
+                return flat
+        return assembler, forward_of(model, [probe])
 
     def finish(self, logits: Any) -> Any:
         """Turn logits into similarities, in float32."""
@@ -225,32 +239,41 @@ class _CrossScorer(Scorer):
         return _average(both, other)
 
     def _score(self, i: Indices, j: Indices) -> NDArray[Any]:
-        import torch
-
+        if not len(i):
+            return np.empty(0, dtype=np.float32)
         template = self._similarity.template
         cuts = cut_pairs(self._table, i, j, room=self._room, cut_left=template.cut_left)
         self._count(cuts.truncated)
-        totals = cuts.totals(template.special)
-        order = np.argsort(totals, kind="stable")
-        batches = plan_batches(
-            totals[order],
-            tokens=max(lane.tokens for lane in self._lanes),
-            few=self._few,
-            longest=self._similarity.max_length,
-        )
-        table = torch.from_numpy(np.ascontiguousarray(cuts.table[:, order]))
-        on_device = {lane.assembler.device: None for lane in self._lanes}
-        moved = {device: table.to(device) for device in on_device}
-        inputs = [moved[lane.assembler.device] for lane in self._lanes]
+        order, batches = self._plan(cuts.totals(template.special))
         done: list[Result] = []
         out = np.full(len(i), np.nan, dtype=np.float32)
         try:
-            run_lanes(self._lanes, inputs, batches, done)
+            run_lanes(self._lanes, self._prepare(cuts.table[:, order]), batches, done)
         except BaseException as error:
             self._collect(done, order, out)
             raise Interrupted(out, error) from error
         self._collect(done, order, out)
         return out
+
+    def _plan(self, totals: Indices) -> tuple[Indices, list[Batch]]:
+        """Return an order of the pairs, and its batches."""
+        tokens = max(lane.tokens for lane in self._lanes)
+        if isinstance(self._lanes[0].assembler, FlatAssembler):
+            return plan_flat(totals, tokens=tokens)
+        order = np.argsort(totals, kind="stable")
+        longest = self._similarity.max_length
+        return order, plan_batches(
+            totals[order], tokens=tokens, few=self._few, longest=longest
+        )
+
+    def _prepare(self, table: NDArray[np.int64]) -> list[Any]:
+        """Prepare pairs for every lane, once a device."""
+        import torch
+
+        assemblers = {lane.assembler.device: lane.assembler for lane in self._lanes}
+        with torch.inference_mode():
+            ready = {device: one.prepare(table) for device, one in assemblers.items()}
+        return [ready[lane.assembler.device] for lane in self._lanes]
 
     def _collect(self, done: list[Result], order: Indices, out: NDArray[Any]) -> None:
         """Copy the scores to the host, once a device."""

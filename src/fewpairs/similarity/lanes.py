@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewpairs.errors import SimilarityError
-from fewpairs.similarity.pair_assembly import Inputs, PairAssembler
+from fewpairs.similarity.flat_pairs import FlatAssembler
+from fewpairs.similarity.pair_assembly import PairAssembler
 from fewpairs.similarity.pair_batches import Batch
 
 __all__ = ["Lane", "Result", "free_tokens", "run_lanes"]
@@ -35,13 +36,16 @@ class Lane:
     """
 
     def __init__(
-        self, assembler: PairAssembler, forward: Callable[[Inputs], Any], tokens: int
+        self,
+        assembler: PairAssembler | FlatAssembler,
+        forward: Callable[[Any], Any],
+        tokens: int,
     ) -> None:
         self.assembler = assembler
         self.forward = forward
         self.tokens = tokens
 
-    def score(self, cuts: Any, batch: Batch) -> list[Result]:
+    def score(self, pairs: Any, batch: Batch) -> list[Result]:
         """Score a batch, in halves if memory runs out."""
         waiting = deque(batch.split(max(1, self.tokens // batch.length)))
         done = []
@@ -49,7 +53,7 @@ class Lane:
             part = waiting.popleft()
             rows = part.stop - part.start
             try:
-                inputs = self.assembler.assemble(cuts[:, part.start : part.stop], part)
+                inputs = self.assembler.assemble(pairs, part)
                 done.append(Result(part, self.forward(inputs)))
             except (_out_of_memory(), MemoryError) as error:
                 if rows == 1:
@@ -68,19 +72,19 @@ class Lane:
 
 
 def run_lanes(
-    lanes: list[Lane], cuts: list[Any], batches: list[Batch], keep: list[Result]
+    lanes: list[Lane], pairs: list[Any], batches: list[Batch], keep: list[Result]
 ) -> None:
     """Score all batches, the longest first, and append what is done to ``keep``.
 
-    ``cuts`` holds the pairs once a lane, on its device. What was done before an error
-    is in ``keep``.
+    ``pairs`` holds them once a lane, prepared by its assembler. What was done before
+    an error is in ``keep``.
     """
     import torch
 
     waiting = deque(reversed(batches))
     stop = threading.Event()
 
-    def work(lane: Lane, pairs: Any) -> None:
+    def work(lane: Lane, own: Any) -> None:
         with torch.inference_mode():
             while not stop.is_set():
                 try:
@@ -88,19 +92,19 @@ def run_lanes(
                 except IndexError:
                     return
                 try:
-                    keep.extend(lane.score(pairs, batch))
+                    keep.extend(lane.score(own, batch))
                 except BaseException:
                     stop.set()
                     raise
 
     if len(lanes) == 1 or len(batches) == 1:
-        work(lanes[0], cuts[0])
+        work(lanes[0], pairs[0])
         return
     threads = torch.get_num_threads()
     with ThreadPoolExecutor(
         len(lanes), initializer=torch.set_num_threads, initargs=(1,)
     ) as pool:
-        futures = [pool.submit(work, *both) for both in zip(lanes, cuts, strict=True)]
+        futures = [pool.submit(work, *both) for both in zip(lanes, pairs, strict=True)]
         try:
             for future in futures:
                 future.result()

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewpairs.similarity.pair_batches import Batch, PairTemplate, TokenTable
 
@@ -37,11 +38,17 @@ class PairAssembler:
         if template.types is not None:
             self._types = torch.tensor(template.types, dtype=torch.int64, device=device)
 
-    def assemble(self, cuts: Any, batch: Batch) -> Inputs:
-        """Return the padded tokens, token types and mask of ``cuts``, shape (4, k)."""
+    def prepare(self, cuts: NDArray[np.int64]) -> Any:
+        """Put ``cuts``, shape (4, pairs), on the device."""
         import torch
 
-        start_a, keep_a, start_b, keep_b = cuts
+        return torch.from_numpy(np.ascontiguousarray(cuts)).to(self.device)
+
+    def assemble(self, cuts: Any, batch: Batch) -> Inputs:
+        """Return the padded tokens, token types and mask of a batch of ``cuts``."""
+        import torch
+
+        start_a, keep_a, start_b, keep_b = cuts[:, batch.start : batch.stop]
         template = self._template
         first, gap = len(template.prefix), len(template.middle)
         end_a = first + keep_a

@@ -1,0 +1,209 @@
+"""The layers of BERT-like classifiers, and the products that they are made of."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+__all__ = [
+    "HalfLinear",
+    "Int8Linear",
+    "Layer",
+    "Linear",
+    "PackedLinear",
+    "encoder_of",
+    "is_gelu",
+    "layers_of",
+]
+
+_TOKENS_EXPECTED = 1_024  # of a batch: a hint for the order of packed weights
+
+
+class Linear:
+    """A linear layer and its activation."""
+
+    attention: Callable[[], AbstractContextManager[Any]] = nullcontext
+
+    def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
+        self._weight, self._bias = weight.detach(), bias.detach()
+        self._activation = activation
+
+    def __call__(self, x: Any) -> Any:
+        """Return the activated product."""
+        from torch.nn import functional
+
+        y = functional.linear(x, self._weight, self._bias)
+        return y if self._activation is None else self._activation(y)
+
+    def plus(self, x: Any, residual: Any) -> Any:
+        """Return the output plus ``residual``."""
+        return self(x).add_(residual)
+
+
+def _for_short_texts() -> AbstractContextManager[Any]:
+    """Prefer the attention kernel that wastes least on a few dozen tokens.
+
+    The others compute tiles of 64 × 128 tokens: a third of the time of a small model.
+    """
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    kernels = ("EFFICIENT_ATTENTION", "FLASH_ATTENTION", "CUDNN_ATTENTION", "MATH")
+    order = [getattr(SDPBackend, kernel) for kernel in kernels]
+    quick: AbstractContextManager[Any] = sdpa_kernel(order, set_priority=True)
+    return quick
+
+
+class HalfLinear(Linear):
+    """The same on a GPU in half precision, GELU inside the product.
+
+    There GELU is the approximation by tanh, which differs from it by less than what
+    half precision rounds away (3e-4).
+    """
+
+    attention = staticmethod(_for_short_texts)
+
+    def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
+        import torch
+
+        if weight.device.type != "cuda" or weight.dtype == torch.float32:
+            msg = "for half precision on a GPU"
+            raise AttributeError(msg)
+        super().__init__(weight, bias, activation)
+        self._fused = is_gelu(activation)
+
+    def __call__(self, x: Any) -> Any:
+        """Return the activated product."""
+        import torch
+
+        if not self._fused:
+            return super().__call__(x)
+        flat = x.reshape(-1, x.shape[-1])
+        weight = self._weight.t()
+        y = torch._addmm_activation(self._bias, flat, weight, use_gelu=True)
+        return y.view(*x.shape[:-1], -1)
+
+
+class PackedLinear(Linear):
+    """The same on a CPU in float32, by the products that torch.compile would take."""
+
+    def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
+        import torch
+
+        if weight.device.type != "cpu" or weight.dtype != torch.float32:
+            msg = "packed weights are for float32 on a CPU"
+            raise AttributeError(msg)
+        pack = torch.ops.mkldnn._reorder_linear_weight
+        fused = is_gelu(activation)
+        super().__init__(weight, bias, None if fused else activation)
+        self._weight = pack(weight.detach().contiguous(), _TOKENS_EXPECTED)
+        # By overload: to choose among them, torch would look through every number.
+        self._product = torch.ops.mkldnn._linear_pointwise.default
+        self._sum = torch.ops.mkldnn._linear_pointwise.binary
+        self._fused = "gelu" if fused else "none"
+
+    def __call__(self, x: Any) -> Any:
+        """Return the activated product."""
+        # The last two arguments: no parameters, GELU by the error function.
+        x = x.contiguous()
+        y = self._product(x, self._weight, self._bias, self._fused, [], "none")
+        return y if self._activation is None else self._activation(y)
+
+    def plus(self, x: Any, residual: Any) -> Any:
+        """Return the output plus ``residual``, added inside the product."""
+        x, residual = x.contiguous(), residual.contiguous()
+        return self._sum(x, residual, self._weight, self._bias, "add")
+
+
+class Int8Linear(Linear):
+    """The same on a CPU with 8-bit integers: one scale an output, one a batch.
+
+    The scale of a batch makes a value depend a little on what else is in the batch.
+    """
+
+    def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
+        import torch
+
+        super().__init__(weight, bias, activation)
+        exact = self._weight.float().contiguous()
+        scales = (exact.abs().amax(dim=1).clamp_min(1e-12) / 127).double()
+        middle = torch.zeros(len(scales), dtype=torch.long)
+        small = torch.quantize_per_channel(exact, scales, middle, 0, torch.qint8)
+        self._weight = torch.ops.quantized.linear_prepack(small, self._bias.float())
+        # Without these instructions sums of 16 bits overflow, and one bit is given up.
+        wide = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
+        self._reduce = not wide()
+
+    def __call__(self, x: Any) -> Any:
+        """Return the activated product."""
+        import torch
+
+        product = torch.ops.quantized.linear_dynamic
+        y = product(x.contiguous(), self._weight, self._reduce)
+        return y if self._activation is None else self._activation(y)
+
+
+def is_gelu(activation: Any) -> bool:
+    """Whether this is GELU by the error function, not one of its approximations."""
+    import torch
+
+    if activation is None:
+        return False
+    x = torch.linspace(-4.0, 4.0, 33)
+    return bool(torch.equal(activation(x), torch.nn.functional.gelu(x)))
+
+
+def encoder_of(model: Any) -> Any:
+    """Return the encoder of a classifier, or raise ``AttributeError``."""
+    if model.training or getattr(model.config, "is_decoder", False):
+        msg = "only an encoder in evaluation mode"
+        raise AttributeError(msg)
+    return getattr(model, model.base_model_prefix)
+
+
+def layers_of(encoder: Any, product: type[Linear]) -> "list[Layer]":
+    """Return the layers of an encoder, made of such products."""
+    *others, last = encoder.encoder.layer
+    layers = [Layer(layer, product) for layer in others]
+    return [*layers, Layer(last, product, last=True)]
+
+
+class Layer:
+    """One layer: attention, then the feed-forward part, each with its residual."""
+
+    def __init__(
+        self, layer: Any, product: type[Linear], *, last: bool = False
+    ) -> None:
+        import torch
+
+        attention = layer.attention.self
+        parts = (attention.query, attention.key, attention.value)
+        weight = torch.cat([part.weight for part in parts])
+        bias = torch.cat([part.bias for part in parts])
+        width = weight.shape[1]
+        self.heads = int(attention.num_attention_heads)
+        if last:  # asks one question of all tokens
+            self._query = product(weight[:width], bias[:width])
+            self._key_value = product(weight[width:], bias[width:])
+        else:
+            self._all_parts = product(weight, bias)
+        projection, up, down = layer.attention.output, layer.intermediate, layer.output
+        self._projection = product(projection.dense.weight, projection.dense.bias)
+        self._up = product(up.dense.weight, up.dense.bias, up.intermediate_act_fn)
+        self._down = product(down.dense.weight, down.dense.bias)
+        self._norms = projection.LayerNorm, down.LayerNorm
+
+    def parts(self, x: Any) -> Any:
+        """Return queries, keys and values of all tokens, side by side."""
+        return self._all_parts(x)
+
+    def query(self, first: Any) -> Any:
+        """Return queries of the first tokens, of the last layer."""
+        return self._query(first)
+
+    def key_value(self, x: Any) -> Any:
+        """Return keys and values of all tokens, of the last layer."""
+        return self._key_value(x)
+
+    def rest(self, x: Any, mixed: Any) -> Any:
+        """Return what comes after attention."""
+        x = self._norms[0](self._projection.plus(mixed, x))
+        return self._norms[1](self._down.plus(self._up(x), x))

@@ -187,6 +187,31 @@ def test_candidates_are_chosen_by_rank_each_pair_once_and_unread():
     assert not later & set(pairs)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_a_share_of_the_candidates_is_chosen_by_the_prior_alone(share):
+    n, m = 40, 6  # item i's candidates are i + 1 … i + 6: no pair is offered twice
+    partner = (np.arange(n)[:, None] + 1 + np.arange(m)) % n
+    score = np.tile(np.arange(m, 0, -1, dtype=np.float32), (n, 1))
+    cheap = -score  # the prior ranks them the other way round
+    found = Candidates(partner.astype(np.int32), score, score.copy(), cheap)
+    known = Entries(n, symmetric=True)
+    i, j, base, said = found.choose_by_both(n, known, by_prior=share)
+    assert len(set(zip(i.tolist(), j.tolist(), strict=True))) == len(i) == n
+    assert np.array_equal(said, -base)
+    assert np.count_nonzero(base == m) == n - int(share * n)  # best by score
+    assert np.count_nonzero(base == 1) == int(share * n)  # best by the prior
+
+
+def test_without_a_prior_all_candidates_are_chosen_by_score():
+    n, m = 12, 3
+    partner = (np.arange(n)[:, None] + 1 + np.arange(m)) % n
+    score = np.tile(np.array([3.0, 2.0, 1.0], dtype=np.float32), (n, 1))
+    found = Candidates(partner.astype(np.int32), score, score.copy(), None)
+    chosen = found.choose_by_both(n, Entries(n, symmetric=True), by_prior=0.5)
+    assert chosen.cheap is None
+    assert np.array_equal(chosen.base, np.full(n, 3.0))
+
+
 def test_ceilings_are_quantiles_of_an_items_values():
     i, j = np.array([0, 0, 0, 1]), np.array([1, 2, 3, 2])
     out = ceilings(5, i, j, np.array([1.0, 5.0, 3.0, 7.0]), share=1.0)
@@ -212,6 +237,17 @@ def test_a_student_learns_what_low_rank_does_not_hold(taught):
 def test_a_student_depends_on_the_seed_alone(taught):
     again = fp.approximate(None, K, method=fp.Auto(student=True), budget=0.3, prior=X)
     assert np.array_equal(again.dense(), taught.dense())
+
+
+def test_a_student_is_told_what_a_prior_says_that_landmarks_do_not_confirm():
+    noise = np.random.default_rng(1).standard_normal((N, 7))
+    method = fp.Auto(student=True)
+    misled = fp.approximate(None, K, method=method, budget=0.3, prior=noise)
+    assert "the prior did not help" in misled.method
+    unit = noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    assert np.allclose(misled.factors.prior.embeddings, unit, atol=1e-6)
+    alone = fp.approximate(None, K, method=method, budget=0.3)
+    assert quality(misled, K).r2 > quality(alone, K).r2 - 0.1
 
 
 def test_a_student_keeps_its_time_limit():

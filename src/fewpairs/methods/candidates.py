@@ -76,12 +76,13 @@ class Candidates:
             score.ravel()[gone] = -np.inf
         return Clues(found // n, found % n, *self._said(places))
 
-    def choose_blindly(self, count: int, known: Entries, *, blind: bool) -> Clues:
-        """Return unread pairs; blind to what the prior is worth, half by the prior."""
-        if not blind:
-            return self.choose(count, known)
-        one = self.choose(count - count // 2, known)
-        other = self.choose(count // 2, known, by_prior=True)
+    def choose_by_both(self, count: int, known: Entries, *, by_prior: float) -> Clues:
+        """Return unread pairs, those of a share ``by_prior`` by the prior alone."""
+        fewer = 0 if self.cheap is None else int(by_prior * count)
+        one = self.choose(count - fewer, known)
+        if not fewer:
+            return one
+        other = self.choose(fewer, known, by_prior=True)
         cheap = None
         if one.cheap is not None and other.cheap is not None:
             cheap = np.concatenate([one.cheap, other.cheap])

@@ -62,7 +62,9 @@ def refine(
     for turn in range(_ROUNDS):
         wanted = (count - read) // (_ROUNDS - turn)
         blind = turn == 0 and model.curve is None
-        clues = found.choose_blindly(wanted, blind=blind, known=purse.oracle.read)
+        clues = found.choose_by_both(
+            wanted, purse.oracle.read, by_prior=0.5 if blind else 0.0
+        )
         if not len(clues):
             break
         values = purse.read(clues.i, clues.j)

@@ -1,5 +1,7 @@
 """Teaching: a student learns from all pairs paid for, and says what to read next."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from fewpairs.methods import candidates
@@ -14,8 +16,12 @@ __all__ = ["teach"]
 
 _RANDOM = 0.15  # share of the budget that buys random pairs
 _ROUNDS = 8
-_BLIND_ROUNDS = 3  # in which a student goes by a prior that has not been tested
-_FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 900, 300, 900
+# Shares of a round that go by the prior alone. A student errs most where it contradicts
+# a good prior: per pair, reading those removes more error than reading its own top.
+_BY_PRIOR, _BLINDLY = 0.1, 0.5
+_BLIND_ROUNDS = 3  # that go half by a prior that left-out landmarks do not confirm
+# Half of all steps come last: rounds need only know what to read.
+_FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 600, 200, 1_900
 _SLACK = 1.25  # times its share of the time left that a round may take
 _OFTEN = 700_000  # pairs that a student may score anew in every round
 _SCANNED = 6_000_000  # pairs that a student may look at as a whole
@@ -29,6 +35,11 @@ def teach(
     Returns the model with its student, and what was done, in words.
     """
     purse, n = work.purse, work.purse.n
+    confirmed = model.curve is not None
+    if work.prior is not None:
+        # A few landmarks may not confirm a prior that knows near-duplicates. What it
+        # is worth the student finds out, if it is told what the prior says.
+        model = replace(model, prior=work.prior)
     i, j, values = purse.random_pairs(int(min(_RANDOM * purse.budget, purse.left)))
     lesson = work.column_lesson(model)
     lesson.add(model.clues(i, j), values)
@@ -58,8 +69,8 @@ def teach(
             found.score_anew(
                 student.score, None if often else 4 * (2 * wanted // n) + 16
             )
-        blind = model.curve is None and turn < _BLIND_ROUNDS
-        clues = found.choose_blindly(wanted, blind=blind, known=purse.oracle.read)
+        by_prior = _BY_PRIOR if confirmed else _BLINDLY * (turn < _BLIND_ROUNDS)
+        clues = found.choose_by_both(wanted, purse.oracle.read, by_prior=by_prior)
         if not len(clues):
             break
         values = purse.read(clues.i, clues.j)

@@ -9,6 +9,7 @@ from experiments import paper
 from experiments.cells import Results
 from experiments.coreference import KINDS, OF_PAPER, SHARES
 from experiments.plots import COLORS, panels
+from experiments.render_matrices import UNJUDGED
 
 __all__ = ["curves"]
 
@@ -151,7 +152,24 @@ def _verdict(found: Results, cases: list[Case]) -> str:
                 "default within 0.5 points of the exact matrix. Below it by, without "
                 f"singletons / with them: {'; '.join(told)}."
             )
+    words.append(_WORDS if found.complete else UNJUDGED)
     return "\n\n".join(words)
+
+
+_WORDS = """What holds of the paper: SiCUR rises slowly and needs 80 to 90 % of the landmarks to come
+within a point of the exact matrix; rescaling helps SMS at every share on gold mentions.
+
+What does not: in the paper SiCUR is ahead of rescaled SMS from 20 % on, here it is behind
+nearly everywhere, and from 70 % on rescaled SMS even passes the exact matrix on events,
+whose threshold was tuned for other values. The core shifted alone, as the published
+program does it, is the worst of all. SMS's relative error grows with s while its clusters
+improve: the error is in the landmarks' own diagonal, which no cluster looks at. For the
+same reason SiCUR has the smaller relative error from 70 or 80 % on: the default does not
+pay for the diagonal.
+
+The default for clusters keeps a fifth of its budget for merges near the threshold
+("settled"; the fifth was chosen on the dev topics); without that, gold events at 30 % are
+0.05 points short of the goal, and the other three meet it."""
 
 
 def _gaps(exact: dict[str, Any], ours: dict[str, Any]) -> str:

@@ -2,14 +2,21 @@
 
 Features of all documents are made without labels, from landmarks among the training
 documents. γ, s and C are chosen by optuna on cross-validation inside the training
-split; then the features are drawn anew 20 times, and a linear machine that is trained
-on the training documents is scored on the test documents.
+split; then the features are drawn anew, once a run, and a linear machine that is
+trained on the training documents is scored on the test documents.
+
+The default's features are two lines for a user of the library, where ``vectors`` are
+the mean word vectors of the documents, of length 1:
+
+    approx = fp.approximate(texts, wmd, method=fp.Regularized(s), prior=vectors)
+    features = np.hstack([approx.embedding(), vectors])
 """
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,55 +26,100 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from experiments.cells import Cell, Value
 from experiments.corpora import Corpus, centroids, corpus, glove
-from experiments.distances import StoredWMD, all_distances
-from experiments.errors import price
+from experiments.distances import Distances, Everything, Pool, StoredWMD
+from experiments.machine import Machine, Principal
 
-__all__ = ["METHODS", "RANKS", "cells"]
+__all__ = ["DEAR", "EXTRA", "KERNELS", "METHODS", "PLANS", "POOL", "Plan", "cells"]
 
-RUNS = 20
-FOLDS = 10
-TRIALS = 30
 METHODS = ("wme", "sms", "stacur", "sicur", "optimal", "default")
-LARGE = {"twitter": 1500, "recipe": 4096, "ohsumed": 2500, "20news": 4096}
-RANKS = {"small": (100, 550), "large": (900, 0)}
-GAMMA = (0.1, 30.0)  # word vectors have length 1, so distances are below 2
-PENALTY = (1e-2, 1e6)
+# What the parts of the default's features do, on the smallest corpus.
+EXTRA = ("embedding alone", "vectors alone", "sms and vectors")
+KERNELS = ("kernel", "kernel, LIBSVM")
+GAMMA = (0.05, 10.0)  # word vectors have length 1, so distances are below 2
+PENALTY = (0.1, 1e3)
+WORDS = (3, 6, 12)  # most words of WME's random documents
+# Set to anything, it runs what takes hours too.
+DEAR = "FEWPAIRS_DEAR"
+
+Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is done."""
+    """How much is done for a corpus and rank.
 
-    runs: int
+    Attributes
+    ----------
+    ranks
+        The range of s.
+    folds, trials, runs
+        Of the cross-validation, of the search, and of the test.
+    wme
+        Trials and runs of WME, which solves new distances in every run.
+    methods
+        Which ones.
+    dear
+        Whether it is left out unless asked for.
+    """
+
+    ranks: tuple[int, int]
     folds: int
     trials: int
-    ranks: tuple[int, int]
+    runs: int
+    wme: tuple[int, int]
+    methods: tuple[str, ...] = METHODS
+    dear: bool = False
+
+
+SUBLINEAR = tuple(m for m in METHODS if m != "optimal")
+# Corpora whose landmarks come from a pool of so many: all their pairs are too many.
+POOL = {"recipe": {"small": 1_100, "large": 4_096}, "20news": {"small": 1_100}}
+POOL["20news"]["large"] = 4_096
+PLANS = {
+    ("twitter", "small"): Plan((100, 550), 10, 30, 20, (30, 20), (*METHODS, *EXTRA)),
+    ("recipe", "small"): Plan((100, 550), 3, 10, 10, (8, 3), SUBLINEAR),
+    ("ohsumed", "small"): Plan((100, 550), 5, 20, 20, (20, 10)),
+    ("twitter", "large"): Plan((900, 1_500), 5, 15, 20, (15, 10)),
+    ("20news", "small"): Plan((100, 550), 3, 10, 10, (8, 2), SUBLINEAR),
+    ("ohsumed", "large"): Plan((900, 2_500), 3, 8, 5, (8, 3)),
+    ("recipe", "large"): Plan((900, 4_096), 3, 8, 5, (8, 2), SUBLINEAR, dear=True),
+    ("20news", "large"): Plan((900, 4_096), 3, 8, 5, (8, 2), SUBLINEAR, dear=True),
+}
+FULL = {
+    "twitter": Plan((0, 0), 10, 30, 1, (0, 0)),
+    "ohsumed": Plan((0, 0), 5, 12, 1, (0, 0)),
+    "recipe": Plan((0, 0), 3, 8, 1, (0, 0), dear=True),
+    "20news": Plan((0, 0), 3, 8, 1, (0, 0), dear=True),
+}
+TOY = Plan((8, 16), 2, 2, 1, (2, 1), (*METHODS, *EXTRA))
 
 
 def cells(data: Path, *, toy: bool) -> Iterator[Cell]:
-    """Yield, a corpus and rank: a search, the test, and the time, a method."""
-    for name in ("twitter",) if toy else ("twitter", "ohsumed", "recipe", "20news"):
-        for size in ("small",) if toy else ("small", "large"):
-            low, high = RANKS[size]
-            plan = Plan(RUNS, FOLDS, TRIALS, (low, high or LARGE[name]))
-            if toy:
-                plan = Plan(1, 2, 2, (8, 16))
-            for method in METHODS:
-                case = {"corpus": name, "rank": size, "method": method}
-                task = _Task(data, name, method, plan, toy)
-                yield Cell({**case, "what": "accuracy"}, task.run)
-                if method in ("wme", "sms"):
-                    yield Cell({**case, "what": "seconds"}, task.time)
-        if name != "20news":  # 18,846²/2 distances of long posts: see the page
-            kernel = _Task(data, name, "kernel", plan, toy)
-            case = {"corpus": name, "method": "kernel", "what": "accuracy"}
-            yield Cell(case, kernel.run)
+    """Yield, a corpus and rank: a search with its test, and the time, a method."""
+    dear = bool(os.environ.get(DEAR))
+    plans = {("twitter", "small"): TOY} if toy else PLANS
+    full = {"twitter": TOY} if toy else FULL
+    for (name, size), plan in plans.items():
+        if plan.dear and not dear:
+            continue
+        for method in plan.methods:
+            case = {"corpus": name, "rank": size, "method": method}
+            task = _Task(data, name, size, method, plan, toy)
+            yield Cell({**case, "what": "accuracy"}, task.run)
+            if method in ("wme", "sms"):
+                yield Cell({**case, "what": "seconds"}, task.time)
+        if size == "small" and name in full and (dear or not full[name].dear):
+            for method in KERNELS:
+                task = _Task(data, name, "all", method, full[name], toy)
+                case = {"corpus": name, "method": method, "what": "accuracy"}
+                yield Cell(case, task.run)
 
 
 @dataclass(frozen=True)
 class _Task:
     data: Path
     name: str
+    size: str
     method: str
     plan: Plan
     toy: bool
@@ -76,29 +128,26 @@ class _Task:
         """Search, then test with features drawn anew."""
         best, history = _searched(self)
         texts = corpus(self.data, self.name)
-        found = [
-            self._test(texts, best, seed)
-            for seed in range(self.plan.runs if self._drawn else 1)
-        ]
-        return {"accuracy": found, "runs": len(found), "best": best, "tried": history}
+        found = [self._test(texts, best, 1_000 + seed) for seed in range(self.runs)]
+        return {
+            "accuracy": found,
+            "runs": len(found),
+            "folds": self.plan.folds,
+            "best": best,
+            "tried": history,
+        }
 
     @property
-    def _drawn(self) -> bool:
-        """Whether seeds make a difference."""
-        return self.method not in ("kernel", "optimal")
+    def trials(self) -> int:
+        """How often the search tries."""
+        return self.plan.wme[0] if self.method == "wme" else self.plan.trials
 
-    def _test(self, texts: Corpus, best: dict[str, Any], seed: int) -> float:
-        if self.method == "kernel":
-            K = self._kernel(best["gamma"])
-            machine = _kernel_machine(best["C"])
-            machine.fit(K[np.ix_(texts.train, texts.train)], texts.labels[texts.train])
-            inside = K[np.ix_(texts.test, texts.train)]
-        else:
-            Z = self.features(np.arange(len(texts.words)), best, 1_000 + seed)
-            machine = _machine(best["C"])
-            machine.fit(Z[texts.train], texts.labels[texts.train])
-            inside = Z[texts.test]
-        return 100 * float(np.mean(machine.predict(inside) == texts.labels[texts.test]))
+    @property
+    def runs(self) -> int:
+        """How often the test is run: once where nothing is drawn."""
+        if self.method in ("optimal", "vectors alone", *KERNELS):
+            return 1
+        return self.plan.wme[1] if self.method == "wme" else self.plan.runs
 
     def time(self) -> Value:
         """Make the features of the best parameters from nothing."""
@@ -108,7 +157,7 @@ class _Task:
         wmd.bind(words[:2]).prepare(lambda _: None)
         start = time.perf_counter()
         if self.method == "wme":
-            _wme(wmd, words, best, 0)
+            _embedding(wmd, words, best["s"], best["longest"], 0)
         else:
             fp.approximate(
                 words, wmd, method=fp.SMSNystrom(landmarks=best["s"]), budget=None
@@ -122,60 +171,73 @@ class _Task:
         texts = corpus(self.data, self.name)
         y = texts.labels[texts.train]
         folds = StratifiedKFold(self.plan.folds, shuffle=True, random_state=0)
-        if self.method == "kernel":
-            K = self._kernel(best["gamma"])[np.ix_(texts.train, texts.train)]
-            reached = cross_val_score(_kernel_machine(best["C"]), K, y, cv=folds)
-        else:
-            Z = self.features(texts.train, best, 0)
-            reached = cross_val_score(_machine(best["C"]), Z, y, cv=folds)
-        return float(np.mean(reached))
+        if self.method == "kernel, LIBSVM":
+            K = self._kernel(best["gamma"], texts.train)
+            return float(np.mean(cross_val_score(_libsvm(best["C"]), K, y, cv=folds)))
+        basis = self._basis(texts.train, texts.train, best, 0)[0]
+        machine = Machine(basis, y, best["C"])
+        return float(np.mean(machine.validate(folds.split(y, y))))
 
-    def features(
-        self, where: NDArray[np.int64], best: dict[str, Any], seed: int
-    ) -> NDArray[Any]:
-        """Return features of some documents; landmarks are training documents."""
-        texts = corpus(self.data, self.name)
-        if self.method == "wme":
-            wmd = fp.WMD(glove(self.data), gamma=best["gamma"])
-            return _wme(wmd, [texts.words[t] for t in where], best, seed)
-        D = all_distances(self.data, self.name, toy=self.toy)
-        similarity = StoredWMD(D, best["gamma"])
-        s = min(best["s"], len(texts.train) // 2)
-        if self.method == "optimal":
-            return self._optimal(where, best["gamma"], s)
-        rng = np.random.default_rng(seed)
-        inside = np.flatnonzero(np.isin(where, texts.train))
-        landmarks = np.sort(rng.permutation(inside)[:s]).tolist()
-        prior = None
-        budget: int | None = None
-        method: Any
-        if self.method == "default":
-            method, prior = fp.Regularized(landmarks=landmarks), _prior(self, where)
-            budget = price(len(where), s) + 5_000
+    def _test(self, texts: Corpus, best: dict[str, Any], seed: int) -> float:
+        y = texts.labels[texts.train]
+        if self.method == "kernel, LIBSVM":
+            K = self._kernel(best["gamma"])
+            machine = _libsvm(best["C"]).fit(K[np.ix_(texts.train, texts.train)], y)
+            said = machine.predict(K[np.ix_(texts.test, texts.train)])
         else:
-            kinds = {"sms": fp.SMSNystrom, "stacur": fp.StaCUR, "sicur": fp.SiCUR}
-            method = kinds[self.method](landmarks=landmarks)
+            everyone = np.arange(len(texts.words))
+            basis, rows = self._basis(everyone, texts.train, best, seed)
+            said = Machine(basis, y, best["C"]).fit().predict(rows[texts.test])
+        return 100 * float(np.mean(said == texts.labels[texts.test]))
+
+    def _basis(
+        self, where: Array, train: Array, best: dict[str, Any], seed: int
+    ) -> tuple[Principal, Array]:
+        """Return the features of training documents, and those of ``where``."""
+        inside = np.flatnonzero(np.isin(where, train))
+        if self.method == "kernel":
+            K = self._kernel(best["gamma"], where)[:, inside]
+            return Principal.of_kernel(K[inside]), K
+        Z = self.features(where, best, seed)
+        return Principal.of(Z[inside]), Z
+
+    def features(self, where: Array, best: dict[str, Any], seed: int) -> Array:
+        """Return features of some documents; landmarks are training documents."""
+        vectors = _vectors(self.data, self.name)[where]
+        if self.method == "wme":
+            far = _random_distances(self, best["longest"], seed)[where, : best["s"]]
+            return np.asarray(np.exp(-best["gamma"] * far) / np.sqrt(best["s"]))
+        if self.method == "vectors alone":
+            return vectors
+        if self.method == "optimal":
+            return _leading(self._kernel(best["gamma"], where), best["s"])
+        known = self._known()
+        rng = np.random.default_rng(seed)
+        inside = np.flatnonzero(np.isin(where, known.landmarks))
+        landmarks = np.sort(rng.permutation(inside)[: best["s"]]).tolist()
+        kinds = {"stacur": fp.StaCUR, "sicur": fp.SiCUR}
+        ours = self.method in ("default", "embedding alone")
+        kind = fp.Regularized if ours else kinds.get(self.method, fp.SMSNystrom)
         approx = fp.approximate(
             where.tolist(),
-            similarity,
-            method=method,
-            budget=budget,
-            prior=prior,
+            StoredWMD(known, best["gamma"]),
+            method=kind(landmarks=landmarks),
+            budget=None,
+            prior=vectors if ours else None,
             seed=seed,
         )
-        return np.asarray(approx.embedding())
+        made = np.asarray(approx.embedding())
+        if self.method in ("default", "sms and vectors"):
+            return np.hstack([made, vectors])
+        return made
 
-    def _kernel(self, gamma: float) -> NDArray[Any]:
-        D = all_distances(self.data, self.name, toy=self.toy)
-        return np.asarray(np.exp(-gamma * np.asarray(D, dtype=np.float32)))
+    def _known(self) -> Distances:
+        return _distances(self.data, self.name, self.size, self.toy)
 
-    def _optimal(self, where: NDArray[Any], gamma: float, s: int) -> NDArray[Any]:
-        """Return the leading eigenvectors, scaled: needs all distances."""
-        from scipy.sparse.linalg import eigsh
-
-        K = self._kernel(gamma)[np.ix_(where, where)]
-        values, vectors = eigsh(K, k=min(s, len(where) - 2), which="LM")
-        return np.asarray(vectors * np.sqrt(np.abs(values)))
+    def _kernel(self, gamma: float, where: Array | None = None) -> Array:
+        known = _distances(self.data, self.name, "all", self.toy)
+        some = np.arange(len(known.D)) if where is None else where  # type: ignore[attr-defined]
+        return np.asarray(np.exp(-gamma * known.block(some, some)))
 
 
 @cache
@@ -190,15 +252,17 @@ def _searched(task: _Task) -> tuple[dict[str, Any], list[list[float]]]:
             "gamma": trial.suggest_float("gamma", *GAMMA, log=True),
             "C": trial.suggest_float("C", *PENALTY, log=True),
         }
-        if task.method != "kernel":
+        if task.method not in (*KERNELS, "vectors alone"):
             picked["s"] = trial.suggest_int("s", *task.plan.ranks)
         if task.method == "wme":
-            picked["longest"] = trial.suggest_int("longest", 2, 21)
+            picked["longest"] = trial.suggest_categorical("longest", WORDS)
         return task.validation(picked)
 
-    sampler = optuna.samplers.TPESampler(seed=0)
+    first = {"gamma": 1.0, "C": 3.0, "s": task.plan.ranks[1], "longest": WORDS[1]}
+    sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=task.trials // 3)
     study = optuna.create_study(direction="maximize", sampler=sampler)
-    study.optimize(objective, n_trials=task.plan.trials)
+    study.enqueue_trial(first)
+    study.optimize(objective, n_trials=task.trials)
     history = [
         [t.params["gamma"], t.params.get("s", 0), t.params["C"], t.value]
         for t in study.trials
@@ -207,30 +271,46 @@ def _searched(task: _Task) -> tuple[dict[str, Any], list[list[float]]]:
 
 
 @cache
-def _centers(data: Path, name: str) -> NDArray[Any]:
-    return centroids(data, corpus(data, name).words)
+def _distances(data: Path, name: str, size: str, toy: bool) -> Distances:
+    if size == "all" or name not in POOL:
+        return Everything(data, name, toy=toy)
+    return Pool(data, name, POOL[name][size], toy=toy)
 
 
-def _prior(task: _Task, where: NDArray[Any]) -> NDArray[Any]:
-    return np.asarray(_centers(task.data, task.name)[where])
+@cache
+def _vectors(data: Path, name: str) -> Array:
+    """Return the mean word vectors, of length 1."""
+    means = centroids(data, corpus(data, name).words).astype(np.float32)
+    return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True))
 
 
-def _wme(wmd: Any, words: Any, best: dict[str, Any], seed: int) -> NDArray[Any]:
+@lru_cache(maxsize=3)
+def _random_distances(task: _Task, longest: int, seed: int) -> Array:
+    """Return distances to as many random documents as are ever asked for.
+
+    γ, C and fewer features then cost nothing.
+    """
+    words = corpus(task.data, task.name).words
+    dim = task.plan.ranks[1]
+    made = _embedding(fp.WMD(glove(task.data)), words, dim, longest, seed)
+    return np.asarray(-np.log(made * np.sqrt(dim)), dtype=np.float32)
+
+
+def _embedding(wmd: Any, words: Any, dim: int, longest: int, seed: int) -> Array:
     from fewpairs.similarity.wme import WordMoversEmbedding
 
-    longest = best.get("longest", 6)
-    made = WordMoversEmbedding(wmd, dim=best["s"], longest=longest, seed=seed)
+    made = WordMoversEmbedding(wmd, dim=dim, longest=longest, seed=seed)
     return np.asarray(made.features(words))
 
 
-def _machine(C: float) -> Any:
-    """Return LIBLINEAR with a squared hinge, primal: its option -s 2 -e 1e-4."""
-    from sklearn.svm import LinearSVC
+def _leading(K: Array, s: int) -> Array:
+    """Return the leading eigenvectors, scaled: needs all distances."""
+    values, vectors = np.linalg.eigh(K)
+    leading = np.argsort(-np.abs(values))[:s]
+    return np.asarray(vectors[:, leading] * np.sqrt(np.abs(values[leading])))
 
-    return LinearSVC(C=C, dual=False, tol=1e-4, max_iter=2_000)
 
-
-def _kernel_machine(C: float) -> Any:
+def _libsvm(C: float) -> Any:
     from sklearn.svm import SVC
 
     return SVC(C=C, kernel="precomputed")

@@ -245,14 +245,43 @@ def test_linkage_and_scores_of_a_perfect_matrix_are_perfect():
     assert apart["conll"] == 0
 
 
-def test_stored_distances_are_those_of_the_similarity(toy):
+@pytest.mark.parametrize("kind", ["everything", "pool"])
+def test_stored_distances_are_those_of_the_similarity(kind, toy):
     from experiments.corpora import corpus, glove
-    from experiments.distances import StoredWMD, all_distances
+    from experiments.distances import Everything, Pool, StoredWMD
 
     data, _ = toy
-    D = all_distances(data, "twitter", toy=True)
-    words = corpus(data, "twitter").words
-    everything = np.arange(len(words))
-    exact = fp.WMD(glove(data), gamma=3.0).bind(words).block(everything, everything)
-    stored = StoredWMD(D, 3.0).bind(everything).block(everything, everything)
-    np.testing.assert_allclose(stored, exact, atol=1e-5)
+    texts = corpus(data, "twitter")
+    known = (
+        Everything(data, "twitter", toy=True)
+        if kind == "everything"
+        else Pool(data, "twitter", 12, toy=True)
+    )
+    assert set(known.landmarks) <= set(texts.train)
+    where = np.arange(len(texts.words))
+    exact = fp.WMD(glove(data), gamma=3.0).bind(texts.words).block(where, where)
+    stored = StoredWMD(known, 3.0).bind(where)
+    np.testing.assert_allclose(stored.block(where, where), exact, atol=1e-5)
+    i, j = np.random.default_rng(0).integers(len(where), size=(2, 300))
+    np.testing.assert_allclose(stored.pairs(i, j), exact[i, j], atol=1e-5)
+
+
+def test_a_pool_grows_from_what_is_on_disk(toy):
+    from experiments.data import workshop
+    from experiments.distances import pool
+
+    data, _ = toy
+    path = workshop(data, toy=True) / "twitter-pool.f4"
+    path.unlink(missing_ok=True)
+    told = []
+    first, _ = pool(data, "twitter", 20, toy=True, tell=told.append)
+    with path.open("ab") as file:
+        file.write(b"cut")  # by a kill
+    more, grown = pool(data, "twitter", 30, toy=True, tell=told.append)
+    assert told[-1].endswith("30 of 30")
+    assert len(told) == 3  # 16, 20; 30
+    np.testing.assert_array_equal(more[:20], first)
+    path.unlink()
+    again, afresh = pool(data, "twitter", 30, toy=True)
+    np.testing.assert_array_equal(again, more)
+    np.testing.assert_allclose(grown, afresh, atol=1e-6)

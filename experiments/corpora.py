@@ -5,7 +5,7 @@ import re
 import tarfile
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,27 @@ LONGEST = 500  # words of a post that are used, as in the data of Kusner et al.
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents as words that have vectors, their labels, and who is trained on."""
+    """Documents as words that have vectors, their labels, and who is trained on.
+
+    Attributes
+    ----------
+    official
+        Whether the split is the corpus's own; else it is one of many, 70/30.
+    """
 
     words: list[list[str]]
     labels: NDArray[np.int64]
     train: NDArray[np.int64]
     test: NDArray[np.int64]
+    official: bool
+
+    def split(self, seed: int) -> "Corpus":
+        """Return the same with another split, drawn by a seed; 0 is the usual one."""
+        if self.official:
+            msg = "Corpus.split: this corpus has a split of its own."
+            raise ValueError(msg)
+        train, test = _drawn(len(self.words), seed)
+        return replace(self, train=train, test=test)
 
 
 @cache
@@ -49,13 +64,18 @@ def corpus(data: Path, name: str) -> Corpus:
     bags = [[w for w in words if w in known] for words in texts]
     kept = np.flatnonzero([len(bag) > 0 for bag in bags])
     numbers = np.unique(labels, return_inverse=True)[1][kept].astype(np.int64)
-    if train is None:  # no official split: 70/30, as in the paper
-        order = np.random.default_rng(0).permutation(len(kept))
-        cut = round(0.7 * len(kept))
-        first, second = np.sort(order[:cut]), np.sort(order[cut:])
-    else:
-        first, second = np.flatnonzero(train[kept]), np.flatnonzero(~train[kept])
-    return Corpus([bags[t] for t in kept], numbers, first, second)
+    words = [bags[t] for t in kept]
+    if train is None:
+        return Corpus(words, numbers, *_drawn(len(kept), 0), official=False)
+    first, second = np.flatnonzero(train[kept]), np.flatnonzero(~train[kept])
+    return Corpus(words, numbers, first, second, official=True)
+
+
+def _drawn(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw who is trained on, 70/30, as in the paper."""
+    order = np.random.default_rng(seed).permutation(n)
+    cut = round(0.7 * n)
+    return np.sort(order[:cut]), np.sort(order[cut:])
 
 
 def centroids(data: Path, words: list[list[str]]) -> NDArray[np.float64]:

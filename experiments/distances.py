@@ -100,11 +100,11 @@ class Distances(ABC):
 
 
 class Everything(Distances):
-    """All distances; every training document may be a landmark."""
+    """All distances; every document may be a landmark."""
 
     def __init__(self, data: Path, name: str, *, toy: bool) -> None:
         self.D = all_distances(data, name, toy=toy)
-        self.landmarks = corpus(data, name).train
+        self.landmarks = np.arange(len(self.D))
 
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
         """Look them up."""

@@ -257,7 +257,8 @@ def test_stored_distances_are_those_of_the_similarity(kind, toy):
         if kind == "everything"
         else Pool(data, "twitter", 12, toy=True)
     )
-    assert set(known.landmarks) <= set(texts.train)
+    if kind == "pool":
+        assert set(known.landmarks) <= set(texts.train)
     where = np.arange(len(texts.words))
     exact = fp.WMD(glove(data), gamma=3.0).bind(texts.words).block(where, where)
     stored = StoredWMD(known, 3.0).bind(where)

@@ -108,7 +108,7 @@ class Everything(Distances):
 
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
         """Look them up."""
-        return np.asarray(self.D[rows][:, columns])
+        return np.asarray(self.D[np.ix_(rows, columns)])
 
     def pairs(self, i: Any, j: Any) -> NDArray[Any]:
         """Look them up."""

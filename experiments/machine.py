@@ -165,13 +165,18 @@ class Machine:
         """(d + 1, machines) weights of features as given, the constant last."""
         return np.asarray(self.basis.turn @ self._W)
 
-    def validate(self, folds: Iterable[tuple[Array, Array]]) -> list[float]:
-        """Return the accuracy on each fold's second part, trained on its first."""
-        found = []
+    def validate(
+        self, folds: Iterable[tuple[Array, Array]], judged: Array | None = None
+    ) -> float:
+        """Return the accuracy on folds' second parts, trained on the first ones.
+
+        Of all rows, or of those that ``judged`` is true of.
+        """
+        right = np.zeros(len(self._codes), dtype=bool)
         for train, held in folds:
-            right = self.fit(train).predict()[held] == self.classes[self._codes[held]]
-            found.append(float(np.mean(right)))
-        return found
+            said = self.fit(train).predict()[held]
+            right[held] = said == self.classes[self._codes[held]]
+        return float(right.mean() if judged is None else right[judged].mean())
 
     def _step(self, gradient: Array, curved: Array) -> Array:
         """Solve (I + Xᵀ·diag(curved)·X)·step = −gradient, class by class."""

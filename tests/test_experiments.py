@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -265,6 +266,19 @@ def test_stored_distances_are_those_of_the_similarity(kind, toy):
     np.testing.assert_allclose(stored.block(where, where), exact, atol=1e-5)
     i, j = np.random.default_rng(0).integers(len(where), size=(2, 300))
     np.testing.assert_allclose(stored.pairs(i, j), exact[i, j], atol=1e-5)
+
+
+def test_splits_are_all_of_the_documents_and_official_ones_stay(toy):
+    from experiments.corpora import corpus
+
+    data, _ = toy
+    texts = corpus(data, "twitter")
+    other = texts.split(1)
+    assert set(other.train) | set(other.test) == set(range(len(texts.words)))
+    assert not set(other.train) & set(other.test)
+    assert set(other.train) != set(texts.train)
+    with pytest.raises(ValueError, match="split of its own"):
+        replace(texts, official=True).split(1)
 
 
 def test_a_pool_grows_from_what_is_on_disk(toy):

@@ -131,7 +131,7 @@ MANIFEST = (
         "classification",
         "Table 2, ranks and run times, Figures 6 and 7",
         "experiments.classification:cells",
-        "0 for the search, 1000–1019 for the test, one a run",
+        "0–4, one a split; 0 for the search, 1000–1019 for the test, one a run",
         tuple(
             dict.fromkeys(
                 file

@@ -53,11 +53,11 @@ split, never on test documents.
 - **How that definition came about**: it is the second. The first, the embedding of
   `fp.Regularized` beside `vectors`, was the best on cross-validation, and on test
   documents of Twitter below SMS: 72.6 against 73.5 with one split, 73.4 against 73.9
-  with five (12 tries a search; these runs are not kept). These figures had been seen when the splits were
-  multiplied, when landmarks were taken out of validation, and when another definition
-  was looked for. The one in the table was then found on cross-validation in the
-  training documents of the first split alone, and tested once. That the default leads
-  on Twitter is thus less certain than a first try would make it.
+  with five (12 tries a search; these runs are not kept). The first of these had been
+  seen when the splits were multiplied, both when landmarks were taken out of validation
+  and another definition was looked for. The one in the table was then found on
+  cross-validation in the training documents of the first split alone, and tested once.
+  That the default leads on Twitter is thus less certain than a first try would make it.
 - **Landmarks** of the other methods are training documents. A landmark's similarity to
   itself is one of its features, which no test document has; validation is therefore
   judged on training documents that are not landmarks. The default draws its own among

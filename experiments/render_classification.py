@@ -84,7 +84,7 @@ What reproduces, and what does not. On Twitter:
   others (GloVe 100d, not word2vec 300d), and the paper's split is not known.
 - SMS is the best of the paper's methods here too, but StaCUR is as good within noise,
   at both ranks; the paper's StaCUR falls by two points from small to large rank, this
-  one does not. Its code and its formula differ (notes: the joining matrix as printed
+  one does not. Its code and its formula differ (the joining matrix as printed
   has impossible dimensions), which may be why.
 - SiCUR is the weakest of the three here and the second in the paper. At s rows read it
   has s/2 features; the paper does not say which of the two its ranks count.

@@ -22,7 +22,7 @@ __all__ = ["BIN", "Bin", "FlatAssembler", "FlatInputs", "FlatPairs", "plan_flat"
 
 Integers = NDArray[np.int64]
 
-BIN = 256  # tokens whose hidden units stay in a core's cache
+BIN = 512  # tokens: products of fewer are slower, those of more are not faster
 _ROUND = 32  # tokens: a small bin is filled up to a multiple of this many
 _KNOWN_BYTES = 1 << 28  # that a table of known rows may take
 

@@ -1,6 +1,7 @@
 """Fixtures: matrices whose truth is known by construction, and the real data."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,10 @@ from hypothesis import settings
 
 import fewpairs as fp
 from fewpairs.oracle import Oracle
+
+# A shell's background jobs ignore Ctrl-C and hand that down; tests send it to children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every machine, however slow it is.
 settings.register_profile("fewpairs", deadline=None, derandomize=True)

@@ -39,8 +39,8 @@ split, never on test documents.
 
 - **Machine**: LIBLINEAR's objective (`-s 2`, squared hinge, one class against the rest,
   `-e 1e-4`), solved by `experiments/machine.py` with dense products for all classes at
-  once: the same optimum (a test compares them), 10 to 60 times as fast as LIBLINEAR on
-  these features. All features are centered and scaled to a variance of 1 first, so that
+  once, which takes a fraction of LIBLINEAR's time: the same optimum (a test compares
+  them). All features are centered and scaled to a variance of 1 first, so that
   one range of C fits all methods. "WMD-kernel" is that objective in the span of the
   kernel itself; a second row has LIBSVM's hinge, one class against another.
 - **Default**: `approx = fp.approximate(texts, wmd, budget=evaluations, prior=vectors)`,

@@ -23,7 +23,12 @@ def main() -> None:
     parser.add_argument("--toy", action="store_true", help="made-up data, in seconds")
     parser.add_argument("--any-data", action="store_true", help="do not check hashes")
     parser.add_argument("--jobs", type=int, default=1, help="cells at a time")
-    parser.add_argument("--match", default="", help="only cells with this in their key")
+    parser.add_argument(
+        "--match",
+        action="append",
+        default=[],
+        help="only cells with this in their key; several: with all of them",
+    )
     options = parser.parse_args()
     asked = [name for name in options.names if name != "render"]
     unknown = set(asked) - set(names)

@@ -8,7 +8,7 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,14 +110,14 @@ def run_cells(
     tell: Callable[[str], None],
     *,
     fill: Filler | None = None,
-    match: str = "",
+    match: Sequence[str] = (),
 ) -> None:
-    """Fill every cell that is not filled yet and has ``match`` in its key.
+    """Fill every cell that is not filled yet and has all of ``match`` in its key.
 
     ``fill`` may do so in any order.
     """
     missing = [cell for cell in cells if cell.key not in results]
-    chosen = [cell for cell in missing if match in _name(cell.key)]
+    chosen = [c for c in missing if all(part in _name(c.key) for part in match)]
     for cell, value, seconds in (fill or _in_turn)(chosen):
         results.add(cell.key, value, seconds)
         tell(f"{seconds:8.1f} s  {_name(cell.key)}")

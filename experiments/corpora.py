@@ -30,6 +30,8 @@ class Corpus:
     ----------
     official
         Whether the split is the corpus's own; else it is one of many, 70/30.
+    copied
+        Whether a document of several classes is there once for each of them.
     """
 
     words: list[list[str]]
@@ -37,6 +39,7 @@ class Corpus:
     train: NDArray[np.int64]
     test: NDArray[np.int64]
     official: bool
+    copied: bool = False
 
     def split(self, seed: int) -> "Corpus":
         """Return the same with another split, drawn by a seed; 0 is the usual one."""
@@ -68,7 +71,8 @@ def corpus(data: Path, name: str) -> Corpus:
     if train is None:
         return Corpus(words, numbers, *_drawn(len(kept), 0), official=False)
     first, second = np.flatnonzero(train[kept]), np.flatnonzero(~train[kept])
-    return Corpus(words, numbers, first, second, official=True)
+    copied = name == "ohsumed"
+    return Corpus(words, numbers, first, second, official=True, copied=copied)
 
 
 def _drawn(n: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

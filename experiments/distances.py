@@ -8,7 +8,6 @@ evaluation.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,24 +18,30 @@ import fewpairs as fp
 from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
 
-__all__ = ["Distances", "Everything", "Pool", "StoredWMD", "all_distances", "pool"]
+__all__ = [
+    "Distances",
+    "Everything",
+    "Pool",
+    "StoredWMD",
+    "all_distances",
+    "distinct",
+    "pool",
+]
 
 BLOCK = 256
 POOL_BLOCK = 16
 
 
-@cache
 def all_distances(
     data: Path, name: str, *, toy: bool, tell: Callable[[str], None] | None = None
-) -> NDArray[np.float32]:
-    """Return the n×n distances of a corpus; documents that recur are solved once."""
+) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Return the distances of distinct documents, and which of them everyone is."""
     texts = corpus(data, name)
-    first, inverse = _distinct(texts)
-    D = _kept(data, name, first, toy=toy, tell=tell)
-    return np.asarray(D[np.ix_(inverse, inverse)])
+    first, inverse = distinct(texts)
+    return _kept(data, name, first, toy=toy, tell=tell), inverse
 
 
-def _distinct(texts: Corpus) -> tuple[list[int], NDArray[np.int64]]:
+def distinct(texts: Corpus) -> tuple[list[int], NDArray[np.int64]]:
     """Return one document of each bag, those of training first, and who has which."""
     seen: dict[tuple[str, ...], int] = {}
     first: list[int] = []
@@ -82,7 +87,7 @@ def _kept(
             done_path.write_text(line, encoding="utf-8")
             if tell is not None:
                 tell(f"distances of {name}: {rows[-1] + 1:,} of {n:,} rows")
-    return np.asarray(D)
+    return D
 
 
 class Distances(ABC):
@@ -103,16 +108,16 @@ class Everything(Distances):
     """All distances; every document may be a landmark."""
 
     def __init__(self, data: Path, name: str, *, toy: bool) -> None:
-        self.D = all_distances(data, name, toy=toy)
-        self.landmarks = np.arange(len(self.D))
+        self._D, self._which = all_distances(data, name, toy=toy)
+        self.landmarks = np.arange(len(self._which))
 
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
         """Look them up."""
-        return np.asarray(self.D[np.ix_(rows, columns)])
+        return np.asarray(self._D[np.ix_(self._which[rows], self._which[columns])])
 
     def pairs(self, i: Any, j: Any) -> NDArray[Any]:
         """Look them up."""
-        return np.asarray(self.D[i, j])
+        return np.asarray(self._D[self._which[i], self._which[j]])
 
 
 class Pool(Distances):

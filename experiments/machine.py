@@ -8,22 +8,45 @@ class against the rest, w with the bias as its last entry:
 LIBLINEAR walks through sparse rows, one class after the other; these features are
 dense, so here all classes share matrix products. Newton steps are solved by conjugate
 gradients in the basis of the features' principal directions, where one division
-preconditions them for any C, and lengths of steps are exact.
+preconditions them for any C, and lengths of steps are exact. PyTorch does it, on a
+GPU where there is one; NumPy arrays may go in, and come out.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Machine", "Principal"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Machine", "Principal", "leading", "tensor"]
 
 Array = NDArray[Any]
 STEPS = 60  # of Newton, at most
 PRODUCTS = 200  # of the Hessian with a vector, at most, a step
 SOLVED = 0.1  # a step is good enough when so much of the gradient is left
+
+
+def tensor(values: Any, dtype: Any = None) -> "Tensor":
+    """Return numbers where they are worked on, as those of a NumPy type."""
+    import torch
+
+    kind = None if dtype is None else getattr(torch, np.dtype(dtype).name)
+    where = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.as_tensor(values, dtype=kind, device=where)
+
+
+def leading(K: Any, s: int) -> Array:
+    """Return the leading eigenvectors, by magnitude, scaled. Time: about 9·n³."""
+    import torch
+
+    values, vectors = torch.linalg.eigh(tensor(K, np.float64))
+    chosen = torch.argsort(-values.abs(), stable=True)[:s]
+    scaled = vectors[:, chosen] * values[chosen].abs().sqrt()
+    return np.asarray(scaled.cpu().numpy())
 
 
 @dataclass(frozen=True)
@@ -44,39 +67,43 @@ class Principal:
         Whether it is of similarities.
     """
 
-    X: Array
-    values: Array
-    turn: Array
+    X: "Tensor"
+    values: "Tensor"
+    turn: "Tensor"
     kernel: bool = False
 
     @classmethod
-    def of(cls, features: Array, dtype: Any = np.float32) -> "Principal":
+    def of(cls, features: Any, dtype: Any = np.float32) -> "Principal":
         """Turn features. Time: 4·n·d² for products, about 9·d³ for eigenvectors."""
+        import torch
+
         raw = _with_constant(features, dtype)
-        values, turn = np.linalg.eigh(raw.T @ raw)
-        return cls(raw @ turn, np.maximum(values, 0.0), turn)
+        values, turn = torch.linalg.eigh(raw.T @ raw)
+        return cls(raw @ turn, values.clamp(min=0), turn)
 
     @classmethod
-    def of_kernel(cls, K: Array, dtype: Any = np.float32) -> "Principal":
+    def of_kernel(cls, K: Any, dtype: Any = np.float32) -> "Principal":
         """Take the features that K is the inner products of, and a constant.
 
         The machine is then the same objective in the span of the kernel. Negative
         eigenvalues, if there are any, count by their magnitude; those of rounding are
         left out. Time: about 9·n³.
         """
-        values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64) + 1)
-        size = np.abs(values)
-        keep = size > 1e-10 * size.max()
-        root = np.sqrt(size[keep])
-        turn = vectors[:, keep] * (np.sign(values[keep]) / root)
-        X = vectors[:, keep] * root
-        return cls(X.astype(dtype), size[keep], turn.astype(dtype), kernel=True)
+        import torch
 
-    def turned(self, features: Array) -> Array:
+        values, vectors = torch.linalg.eigh(tensor(K, np.float64) + 1)
+        size = values.abs()
+        keep = size > 1e-10 * size.max()
+        size, values, vectors = size[keep], values[keep], vectors[:, keep]
+        X = tensor(vectors * size.sqrt(), dtype)
+        turn = tensor(vectors * (values.sign() / size.sqrt()), dtype)
+        return cls(X, tensor(size, dtype), turn, kernel=True)
+
+    def turned(self, features: Any) -> "Tensor":
         """Return other rows: features, or similarities to the rows of the kernel."""
         if self.kernel:
-            return np.asarray((features + 1) @ self.turn, dtype=self.X.dtype)
-        return np.asarray(_with_constant(features, self.X.dtype) @ self.turn)
+            return (tensor(features).to(self.X.dtype) + 1) @ self.turn
+        return _with_constant(features, _numpy_type(self.X)) @ self.turn
 
 
 class Machine:
@@ -113,30 +140,34 @@ class Machine:
         if len(kinds) == 2:  # one machine tells two classes apart
             kinds = kinds[1:]
         X = self.basis.X
-        self._Y = np.where(self._codes[:, None] == kinds, 1, -1).astype(X.dtype)
-        self._W = np.zeros((X.shape[1], len(kinds)), dtype=X.dtype)
-        self._margins = np.zeros_like(self._Y)  # X·W
+        own = self._codes[:, None] == kinds
+        self._Y = tensor(np.where(own, 1, -1), _numpy_type(X))
+        self._W = X.new_zeros((X.shape[1], len(kinds)))
+        self._margins = X.new_zeros(self._Y.shape)  # X·W
 
     def fit(self, rows: Array | None = None) -> "Machine":
         """Train on some rows, all by default."""
+        import torch
+
         X, Y = self.basis.X, self._Y
-        use = np.ones(len(X), dtype=X.dtype)
+        use = X.new_ones(len(X))
         if rows is not None:
             use[:] = 0
-            use[rows] = 1
-        price = (2 * self.C * use)[:, None].astype(X.dtype)
-        positive = (use[:, None] * (Y > 0)).sum(axis=0)
-        rarer = np.maximum(1, np.minimum(positive, use.sum() - positive)) / use.sum()
-        enough = self.tol * rarer * np.linalg.norm(X.T @ (price * Y), axis=0)
-        todo = np.arange(Y.shape[1])
-        before = np.full(Y.shape[1], np.inf)
+            use[tensor(rows)] = 1
+        price = (2 * self.C * use)[:, None]
+        positive = (use[:, None] * (Y > 0)).sum(dim=0)
+        rarer = torch.minimum(positive, use.sum() - positive).clamp(min=1) / use.sum()
+        enough = self.tol * rarer * torch.linalg.norm(X.T @ (price * Y), dim=0)
+        todo = torch.arange(Y.shape[1], device=X.device)
+        before = torch.full_like(enough, torch.inf, dtype=torch.float64)
         for _ in range(STEPS):
-            lost = np.maximum(0, 1 - Y[:, todo] * self._margins[:, todo])
+            lost = (1 - Y[:, todo] * self._margins[:, todo]).clamp(min=0)
             W = self._W[:, todo]
-            reached = 0.5 * ((W**2).sum(axis=0) + (price * lost**2).sum(axis=0))
+            paid = (price * lost**2).sum(dim=0, dtype=torch.float64)
+            reached = 0.5 * ((W**2).sum(dim=0, dtype=torch.float64) + paid)
             gradient = W - X.T @ (price * Y[:, todo] * lost)
             # Where rounding hides all progress there is none to be had.
-            going = np.linalg.norm(gradient, axis=0) > enough[todo]
+            going = torch.linalg.norm(gradient, dim=0) > enough[todo]
             going &= reached < before[todo] * (1 - 1e-9)
             before[todo] = reached
             if not going.any():
@@ -147,13 +178,13 @@ class Machine:
             self._move(todo, step, price)
         return self
 
-    def decision(self, features: Array | None = None) -> Array:
+    def decision(self, features: Any = None) -> Array:
         """Return the values of all machines: of the own rows by default."""
-        if features is None:
-            return self._margins
-        return np.asarray(self.basis.turned(features) @ self._W)
+        own = features is None
+        values = self._margins if own else self.basis.turned(features) @ self._W
+        return np.asarray(values.cpu().numpy())
 
-    def predict(self, features: Array | None = None) -> Array:
+    def predict(self, features: Any = None) -> Array:
         """Return the classes."""
         values = self.decision(features)
         if values.shape[1] == 1:
@@ -163,7 +194,7 @@ class Machine:
     @property
     def coefficients(self) -> Array:
         """(d + 1, machines) weights of features as given, the constant last."""
-        return np.asarray(self.basis.turn @ self._W)
+        return np.asarray((self.basis.turn @ self._W).cpu().numpy())
 
     def validate(
         self, folds: Iterable[tuple[Array, Array]], judged: Array | None = None
@@ -178,60 +209,72 @@ class Machine:
             right[held] = said == self.classes[self._codes[held]]
         return float(right.mean() if judged is None else right[judged].mean())
 
-    def _step(self, gradient: Array, curved: Array) -> Array:
+    def _step(self, gradient: "Tensor", curved: "Tensor") -> "Tensor":
         """Solve (I + Xᵀ·diag(curved)·X)·step = −gradient, class by class."""
         X = self.basis.X
-        share = curved.mean(axis=0, dtype=np.float64)
-        diagonal = 1 / (1 + self.basis.values[:, None] * share)
-        diagonal = diagonal.astype(X.dtype)
+        diagonal = 1 / (1 + self.basis.values[:, None] * curved.mean(dim=0))
         left = -gradient
-        step = np.zeros_like(left)
+        step = left.new_zeros(left.shape)
         near = diagonal * left
-        way = near.copy()
-        size = np.einsum("dk,dk->k", left, near, dtype=np.float64)
+        way = near.clone()
+        size = _inner(left, near)
         enough = SOLVED**2 * size
         for _ in range(PRODUCTS):
             product = way + X.T @ (curved * (X @ way))
-            bend = np.einsum("dk,dk->k", way, product, dtype=np.float64)
-            length = np.where(size > enough, size / np.maximum(bend, 1e-300), 0.0)
-            step += length.astype(X.dtype) * way
-            left -= length.astype(X.dtype) * product
+            length = (size / _inner(way, product).clamp(min=1e-300)).to(X.dtype)
+            length *= size > enough
+            step += length * way
+            left -= length * product
             near = diagonal * left
-            now = np.einsum("dk,dk->k", left, near, dtype=np.float64)
+            now = _inner(left, near)
             if (now <= enough).all():
                 break
-            way = near + (now / np.maximum(size, 1e-300)).astype(X.dtype) * way
+            way = near + (now / size.clamp(min=1e-300)).to(X.dtype) * way
             size = now
         return step
 
-    def _move(self, todo: Array, step: Array, price: Array) -> None:
+    def _move(self, todo: "Tensor", step: "Tensor", price: "Tensor") -> None:
         """Go to the lowest point along each step: a root of a piecewise line."""
+        import torch
+
         Y, W = self._Y[:, todo], self._W[:, todo]
         ahead = self.basis.X @ step
         rise = Y * ahead
         short = 1 - Y * self._margins[:, todo]
-        flat = np.einsum("dk,dk->k", W, step, dtype=np.float64)
-        square = np.einsum("dk,dk->k", step, step, dtype=np.float64)
-        length = np.ones(len(todo))
-        low, high = np.zeros(len(todo)), np.full(len(todo), np.inf)
+        charged = price * rise
+        flat, square = _inner(W, step), _inner(step, step)
+        length = torch.ones_like(square)
+        low, high = torch.zeros_like(length), torch.full_like(length, torch.inf)
         for _ in range(20):
-            lost = np.maximum(0, short - length.astype(rise.dtype) * rise)
-            charged = price * rise
-            slope = flat + length * square - (charged * lost).sum(axis=0)
-            bend = square + (charged * rise * (lost > 0)).sum(axis=0)
-            low = np.where(slope < 0, length, low)
-            high = np.where(slope > 0, length, high)
+            lost = (short - length.to(rise.dtype) * rise).clamp(min=0)
+            slope = flat + length * square - _inner(charged, lost)
+            bend = square + _inner(charged, rise * (lost > 0))
+            low = torch.where(slope < 0, length, low)
+            high = torch.where(slope > 0, length, high)
             new = length - slope / bend
-            half = np.where(np.isfinite(high), (low + high) / 2, 2 * length)
-            new = np.where((new > low) & (new < high), new, half)
-            done = np.abs(new - length) <= 1e-3 * length
+            half = torch.where(torch.isfinite(high), (low + high) / 2, 2 * length)
+            new = torch.where((new > low) & (new < high), new, half)
+            done = (new - length).abs() <= 1e-3 * length
             length = new
             if done.all():
                 break
-        self._W[:, todo] += length.astype(W.dtype) * step
-        self._margins[:, todo] += length.astype(W.dtype) * ahead
+        self._W[:, todo] += length.to(W.dtype) * step
+        self._margins[:, todo] += length.to(W.dtype) * ahead
 
 
-def _with_constant(features: Array, dtype: Any) -> Array:
-    ones = np.ones((len(features), 1), dtype=dtype)
-    return np.hstack([np.asarray(features, dtype=dtype), ones])
+def _inner(A: "Tensor", B: "Tensor") -> "Tensor":
+    """Return the inner products of columns, summed up in float64."""
+    import torch
+
+    return (A * B).sum(dim=0, dtype=torch.float64)
+
+
+def _numpy_type(like: "Tensor") -> Any:
+    return np.dtype(str(like.dtype).removeprefix("torch."))
+
+
+def _with_constant(features: Any, dtype: Any) -> "Tensor":
+    import torch
+
+    rows = tensor(features, dtype)
+    return torch.hstack([rows, rows.new_ones((len(rows), 1))])

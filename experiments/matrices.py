@@ -65,7 +65,8 @@ def _glue(name: str) -> Callable[[Path], Known]:
 
 def _tweets(data: Path) -> Known:
     words = corpus(data, "twitter").words
-    D = all_distances(data, "twitter", toy=len(words) <= TOY_ITEMS)
+    D, which = all_distances(data, "twitter", toy=len(words) <= TOY_ITEMS)
+    D = D[np.ix_(which, which)]
     return Known(np.exp(-np.asarray(D, dtype=np.float32)), centroids(data, words))
 
 

@@ -1,4 +1,4 @@
-"""Cells filled by several processes, one BLAS thread each."""
+"""Cells filled by several processes that share the cores."""
 
 import os
 from collections.abc import Iterable
@@ -22,8 +22,9 @@ def in_processes(name: str, data: Path, jobs: int) -> Filler:
 
     def fill(missing: list[Cell]) -> Iterable[tuple[Cell, Value, float]]:
         places = [_place(name, data, cell.key) for cell in missing]
-        one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        os.environ.update(one_thread)  # read by the libraries of processes to come
+        share = str(max(1, (os.cpu_count() or 1) // jobs))
+        for name_of in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+            os.environ[name_of] = share  # read by the libraries of processes to come
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             running = {
                 pool.submit(_filled, name, data, place): cell

@@ -300,3 +300,19 @@ def test_a_pool_grows_from_what_is_on_disk(toy):
     again, afresh = pool(data, "twitter", 30, toy=True)
     np.testing.assert_array_equal(again, more)
     np.testing.assert_allclose(grown, afresh, atol=1e-6)
+
+
+def test_copies_of_a_document_are_validated_together():
+    from experiments.classification import _folds
+    from experiments.corpora import Corpus
+
+    words = [["cat"], ["dog"], ["cat"], ["bread"], ["tea"], ["dog"], ["milk"], ["rice"]]
+    labels = np.array([0, 0, 1, 1, 0, 1, 0, 1])
+    everyone = np.arange(len(words))
+    texts = Corpus(words, labels, everyone, everyone[:0], official=True, copied=True)
+    folds = _folds(texts, 2)
+    for train, judged in folds:
+        seen = {tuple(words[t]) for t in train}
+        assert not any(tuple(words[t]) in seen for t in judged)
+    everyone_judged = np.sort(np.concatenate([judged for _, judged in folds]))
+    np.testing.assert_array_equal(everyone_judged, everyone)

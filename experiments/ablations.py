@@ -8,7 +8,7 @@ import numpy as np
 
 import fewpairs as fp
 from experiments.cells import Cell, Value
-from experiments.errors import errors_of, price, printed
+from experiments.errors import errors_of, price, printed, run_method
 from experiments.glue import scores
 from experiments.matrices import Glue, glue, known
 
@@ -64,13 +64,7 @@ def _sms(
         method = fp.SMSNystrom(landmarks=round(share * len(K)), **options)
         found = []
         for seed in range(trials):
-            approx = fp.approximate(
-                None,
-                fp.from_matrix(K, symmetric=True),
-                method=method,
-                budget=None,
-                seed=seed,
-            )
+            approx = run_method(K, method, seed=seed)
             found.append(errors_of(K, printed(approx)))
         names = ("error", "pairs")
         columns = zip(*found, strict=True)

@@ -18,7 +18,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 import fewpairs as fp
 from experiments.cells import Cell, Value
 from experiments.coreference_model import Topic, topics
-from experiments.errors import METHODS, default, price
+from experiments.errors import METHODS, default, price, run_method
 from fewpairs.evaluation import coreference
 
 __all__ = ["SHARES", "cells", "link", "score"]
@@ -139,13 +139,7 @@ def _clustered(
         approx = _afforded(topic.K, price(n, s), prior, seed)
         guess, spent = approx.dense(), approx.evaluations
     else:
-        approx = fp.approximate(
-            None,
-            fp.from_matrix(topic.K, symmetric=True),
-            method=METHODS[method](s),
-            budget=None,
-            seed=seed,
-        )
+        approx = run_method(topic.K, METHODS[method](s), seed=seed)
         guess, spent = approx.factored.dense(), approx.bill.for_fit
     return Clustered(link(guess, threshold), guess, spent)
 

@@ -1,13 +1,15 @@
-"""Word mover's distances of a corpus, kept on disk block by block.
+"""Word mover's distances of a corpus, kept in a ledger of fewpairs.
 
 All pairs, or the columns of a pool of training documents. A run that is stopped goes on
-with the next block. γ is no part of it: exp(−γ·distance) of any γ takes no new
-evaluation.
+with the next chunk, and a ledger of other documents or word vectors is refused. γ is no
+part of it: exp(−γ·distance) of any γ takes no new evaluation.
 """
 
-import json
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
+from fewpairs.approximating import identity_of
+from fewpairs.oracle import Oracle
+from fewpairs.similarity.exponential import as_distance
 
 __all__ = [
     "Distances",
@@ -28,17 +33,77 @@ __all__ = [
     "pool",
 ]
 
-BLOCK = 256
-POOL_BLOCK = 16
+BLOCK = 256  # columns that are asked for at once
+
+Words = list[list[str]]
+Tell = Callable[[str], None]
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def all_distances(
-    data: Path, name: str, *, toy: bool, tell: Callable[[str], None] | None = None
+    data: Path, name: str, *, toy: bool, tell: Tell = _to_stderr
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the distances of distinct documents, and which of them everyone is."""
     texts = corpus(data, name)
     first, inverse = distinct(texts)
-    return _kept(data, name, first, toy=toy, tell=tell), inverse
+    words = [texts.words[t] for t in first]
+    ledger = workshop(data, toy=toy) / f"{name}-distinct"
+    metric = _WordMovers(fp.WMD(glove(data)))
+    return _columns(ledger, metric, words, np.arange(len(words)), tell), inverse
+
+
+def pool(
+    data: Path, name: str, size: int, *, toy: bool, tell: Tell = _to_stderr
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """Return random training documents, and the (size, n) distances of them to all.
+
+    A larger pool begins with the smaller one.
+    """
+    texts = corpus(data, name)
+    chosen = np.random.default_rng(0).permutation(texts.train)[:size]
+    ledger = workshop(data, toy=toy) / f"{name}-pool"
+    metric = _WordMovers(fp.WMD(glove(data)))
+    return chosen, _columns(ledger, metric, texts.words, chosen, tell)
+
+
+def _columns(
+    path: Path,
+    metric: fp.Similarity,
+    words: Words,
+    wanted: NDArray[np.int64],
+    tell: Tell,
+) -> NDArray[np.float32]:
+    """Return columns of the distances as rows, what is missing in the ledger solved."""
+    path.mkdir(parents=True, exist_ok=True)
+    with _turn(path.with_suffix(".lock")), fp.Ledger(path).session() as ledger:
+        scorer = metric.bind(words)
+        scorer.prepare(tell)
+        oracle = Oracle(
+            scorer,
+            metric,
+            ledger=ledger,
+            identity=partial(identity_of, metric, words),
+        )
+        for start in range(0, len(wanted), BLOCK):
+            before = oracle.evaluations
+            oracle.columns(wanted[start : start + BLOCK])
+            if oracle.evaluations > before:
+                done = min(start + BLOCK, len(wanted))
+                tell(f"{path.name}: {done:,} of {len(wanted):,} columns of distances")
+        return np.asarray(oracle.columns(wanted).T)
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[None]:
+    """Wait until no other process solves the same: it does what this one wants."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def distinct(texts: Corpus) -> tuple[list[int], NDArray[np.int64]]:
@@ -53,41 +118,6 @@ def distinct(texts: Corpus) -> tuple[list[int], NDArray[np.int64]]:
             first.append(t)
         inverse[t] = seen[bag]
     return first, inverse
-
-
-def _kept(
-    data: Path,
-    name: str,
-    first: list[int],
-    *,
-    toy: bool,
-    tell: Callable[[str], None] | None,
-) -> NDArray[np.float32]:
-    """Return the distances of some documents from disk, what is missing solved."""
-    n = len(first)
-    place = workshop(data, toy=toy)
-    path, done_path = place / f"{name}-wmd.npy", place / f"{name}-wmd.json"
-    done = 0
-    if path.exists() and done_path.exists():
-        done = int(json.loads(done_path.read_text(encoding="utf-8"))["rows"])
-        D = np.lib.format.open_memmap(path, mode="r+")
-    else:
-        D = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n, n))
-    if done < n:
-        words = corpus(data, name).words
-        scorer: Any = fp.WMD(glove(data)).bind([words[t] for t in first])
-        for start in range(done, n, BLOCK):
-            rows = np.arange(start, min(n, start + BLOCK))
-            later = np.arange(start, n)
-            block = scorer.distances(rows, later).astype(np.float32)
-            D[rows[0] : rows[-1] + 1, start:] = block
-            D[start:, rows[0] : rows[-1] + 1] = block.T
-            D.flush()
-            line = json.dumps({"rows": int(rows[-1] + 1), "of": n})
-            done_path.write_text(line, encoding="utf-8")
-            if tell is not None:
-                tell(f"distances of {name}: {rows[-1] + 1:,} of {n:,} rows")
-    return D
 
 
 class Distances(ABC):
@@ -153,40 +183,6 @@ class Pool(Distances):
         return out
 
 
-def pool(
-    data: Path,
-    name: str,
-    size: int,
-    *,
-    toy: bool,
-    tell: Callable[[str], None] | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return random training documents, and the (size, n) distances of them to all.
-
-    A larger pool begins with the smaller one. The file is as long as what is done.
-    """
-    texts = corpus(data, name)
-    chosen = np.random.default_rng(0).permutation(texts.train)[:size]
-    n = len(texts.words)
-    path = workshop(data, toy=toy) / f"{name}-pool.f4"
-    path.touch()
-    done = path.stat().st_size // (4 * n)
-    if done < len(chosen):
-        scorer: Any = fp.WMD(glove(data)).bind(texts.words)
-        with path.open("r+b") as file:
-            file.truncate(done * 4 * n)
-            file.seek(0, 2)
-            for start in range(done, len(chosen), POOL_BLOCK):
-                part = chosen[start : start + POOL_BLOCK]
-                found = scorer.distances(part, np.arange(n)).astype("<f4")
-                file.write(found.tobytes())
-                file.flush()
-                if tell is not None:
-                    tell(f"pool of {name}: {start + len(part):,} of {len(chosen):,}")
-    shape = (len(chosen), n)
-    return chosen, np.memmap(path, dtype="<f4", mode="r", shape=shape)
-
-
 class StoredWMD(fp.Similarity):
     """exp(−γ·distance) of distances that are known, read where they are asked for."""
 
@@ -221,3 +217,44 @@ class _Stored(fp.Scorer):
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
         far = self._known.block(self._where[rows], self._where[columns])
         return np.asarray(np.exp(-self._gamma * far.astype(np.float32)))
+
+
+class _WordMovers(fp.Similarity):
+    """The distance itself, kept in float32: half the place."""
+
+    symmetric = True
+    proven = True
+    diagonal = 0.0
+
+    def __init__(self, wmd: fp.WMD) -> None:
+        self.exact = as_distance(wmd)
+
+    @property
+    def name(self) -> str:
+        """As that of the distance."""
+        return self.exact.name
+
+    def identify(self) -> Iterable[Any]:
+        """As the distance."""
+        return self.exact.identify()
+
+    def bind(self, items: Sequence[Any]) -> fp.Scorer:
+        """Bind the distance."""
+        return _Rounded(self.exact.bind(items))
+
+
+class _Rounded(fp.Scorer):
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, exact: fp.Scorer) -> None:
+        self.n, self.chunk = exact.n, exact.chunk
+        self._exact = exact
+
+    def prepare(self, tell: Tell) -> None:
+        self._exact.prepare(tell)
+
+    def pairs(self, i: Any, j: Any) -> NDArray[Any]:
+        return self._exact.pairs(i, j).astype(np.float32)
+
+    def block(self, rows: Any, columns: Any) -> NDArray[Any]:
+        return self._exact.block(rows, columns).astype(np.float32)

@@ -11,7 +11,7 @@ import fewpairs as fp
 from experiments.cells import Cell, Value
 from experiments.matrices import Known, known
 
-__all__ = ["METHODS", "cells", "default", "errors_of", "price", "printed"]
+__all__ = ["METHODS", "cells", "default", "errors_of", "price", "printed", "run_method"]
 
 TRIALS = 10
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -60,6 +60,12 @@ def price(n: int, s: int) -> int:
     return n * s - s * (s - 1) // 2
 
 
+def run_method(K: NDArray[Any], method: Any, *, seed: int) -> fp.Approximation:
+    """Run a method of the paper on a symmetric matrix, whatever it costs."""
+    known = fp.from_matrix(K, symmetric=True)
+    return fp.approximate(None, known, method=method, budget=None, seed=seed)
+
+
 def default(
     K: NDArray[Any], budget: int, *, prior: Any, seed: int, student: bool = False
 ) -> fp.Approximation:
@@ -87,13 +93,7 @@ def _measure(
             found = errors_of(K, approx.dense())
             evaluations.append(approx.evaluations)
         else:
-            approx = fp.approximate(
-                None,
-                fp.from_matrix(K, symmetric=True),
-                method=method,
-                budget=None,
-                seed=seed,
-            )
+            approx = run_method(K, method, seed=seed)
             found = errors_of(K, printed(approx), read=approx.landmarks)
             evaluations.append(approx.bill.for_fit)
         for name, value in zip(kept, found, strict=True):

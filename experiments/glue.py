@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import fewpairs as fp
 from experiments.cells import Cell, Value
-from experiments.errors import METHODS, default, errors_of, price, printed
+from experiments.errors import METHODS, default, errors_of, price, printed, run_method
 from experiments.matrices import Glue, glue
 from fewpairs.evaluation import accuracy, f1, pearson, spearman
 
@@ -80,13 +79,7 @@ def _approximated(truth: Glue, task: str, method: str, s: int, runs: int) -> Val
             )
             bare, guess, spent = approx, approx.dense(), approx.evaluations
         else:
-            approx = fp.approximate(
-                None,
-                fp.from_matrix(K, symmetric=True),
-                method=METHODS[method](s),
-                budget=None,
-                seed=seed,
-            )
+            approx = run_method(K, METHODS[method](s), seed=seed)
             bare, guess, spent = approx.factored, printed(approx), approx.bill.for_fit
         # The method's formula as printed; and with what was read put in its place.
         run = scores(task, truth.gold, bare.pairs(truth.first, truth.second))

@@ -1,6 +1,7 @@
 """Experiments run at toy size, go on where they stopped, and the page is theirs."""
 
 import json
+import shutil
 from collections import Counter
 from dataclasses import replace
 from importlib import import_module
@@ -281,22 +282,31 @@ def test_splits_are_all_of_the_documents_and_official_ones_stay(toy):
         replace(texts, official=True).split(1)
 
 
-def test_a_pool_grows_from_what_is_on_disk(toy):
+def test_a_pool_grows_from_what_the_ledger_has(toy):
+    from experiments.corpora import corpus
     from experiments.data import workshop
     from experiments.distances import pool
 
     data, _ = toy
-    path = workshop(data, toy=True) / "twitter-pool.f4"
-    path.unlink(missing_ok=True)
+    path = workshop(data, toy=True) / "twitter-pool"
+    shutil.rmtree(path, ignore_errors=True)
+    n = len(corpus(data, "twitter").words)
+
+    def paid_for():
+        ledger = fp.Ledger(path)
+        ledger.load()
+        return ledger.evaluations
+
+    first, _ = pool(data, "twitter", 20, toy=True)
+    assert paid_for() == 20 * n - 20 * 21 // 2
     told = []
-    first, _ = pool(data, "twitter", 20, toy=True, tell=told.append)
-    with path.open("ab") as file:
-        file.write(b"cut")  # by a kill
+    pool(data, "twitter", 20, toy=True, tell=told.append)
+    assert not told
     more, grown = pool(data, "twitter", 30, toy=True, tell=told.append)
-    assert told[-1].endswith("30 of 30")
-    assert len(told) == 3  # 16, 20; 30
+    assert told == ["twitter-pool: 30 of 30 columns of distances"]
+    assert paid_for() == 30 * n - 30 * 31 // 2
     np.testing.assert_array_equal(more[:20], first)
-    path.unlink()
+    shutil.rmtree(path)
     again, afresh = pool(data, "twitter", 30, toy=True)
     np.testing.assert_array_equal(again, more)
     np.testing.assert_allclose(grown, afresh, atol=1e-6)

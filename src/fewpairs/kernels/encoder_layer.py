@@ -1,7 +1,7 @@
 """A layer of a transformer in one piece of compiled code, products included.
 
-While it runs nothing of Python is needed, so lanes do not wait for each other. After a
-change in the modules below, touch this file: see `kernels.transformer`.
+While it runs nothing of Python is needed, so lanes do not wait for each other. See
+`kernels.transformer` on when to touch this file.
 """
 
 from typing import NamedTuple

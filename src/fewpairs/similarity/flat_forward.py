@@ -43,7 +43,14 @@ def flat_way(
             )
             every = Batch(0, len(logits), 0, full=False)
             got = forward(assembler.assemble(assembler.prepare(cuts), every))
-        except (AttributeError, ImportError, TypeError, RuntimeError, ValueError):
+        except (
+            AttributeError,
+            ImportError,
+            OSError,
+            TypeError,
+            RuntimeError,
+            ValueError,
+        ):
             continue
         if agree(got, logits):
             return assembler, forward

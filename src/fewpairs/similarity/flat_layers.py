@@ -76,13 +76,10 @@ class NativeLayer:
             msg = "for GELU, and widths of whole vectors"
             raise AttributeError(msg)
         self._address, self._desk = packing.address, desk
-        # As they are, for bins that are not full.
-        self._plain = [
-            torch.cat(
-                [part.weight.detach() for part in (own.query, own.key, own.value)]
-            ),
-            *(part.dense.weight.detach() for part in (output, up, down)),
-        ]
+        parts = torch.cat([part.weight for part in (own.query, own.key, own.value)])
+        others = [part.dense.weight.detach() for part in (output, up, down)]
+        # As they are, for bins that are not full, and packed, for those that are.
+        self._plain = [parts.detach(), *others]
         packed = [packing.pack(_array(weight), rows=BIN) for weight in self._plain]
         self._parts, projection, up_product, down_product = packed
         # Shares of attention add up to 1: the bias of values comes out as it is.
@@ -100,7 +97,7 @@ class NativeLayer:
 
     @classmethod
     def all_of(cls, layers: list[Any]) -> "list[NativeLayer]":
-        """Return layers that lanes write to the same places in, one after another."""
+        """Return layers that share what they write to, a lane at a time."""
         import torch
 
         from fewpairs.kernels.packed_products import Packing

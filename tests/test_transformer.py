@@ -1,5 +1,9 @@
 """Compiled code between the products of a transformer does what its twins say."""
 
+import ctypes
+import mmap
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,6 +12,9 @@ pytest.importorskip("numba", reason="needs the wmd or torch extra")
 from numba import njit
 
 from fewpairs.kernels import vector_functions, vectors
+from fewpairs.kernels.encoder_layer import LayerRoom, LayerWeights, Norm, finish_layer
+from fewpairs.kernels.large_pages import empty_in_large_pages
+from fewpairs.kernels.packed_products import Packing, multiply
 from fewpairs.kernels.transformer import (
     add_and_normalize,
     attend,
@@ -145,3 +152,86 @@ def test_what_is_no_number_stays_none():
     x = np.full((1, 16), np.nan, np.float32)
     add_and_normalize(x, *(np.ones((1, 16), np.float32), *numbers(0, (3, 16))), 1e-5)
     assert np.isnan(x).all()
+
+
+def packed_products():
+    """Those of torch, or a reason to skip."""
+    torch = pytest.importorskip("torch", reason="needs the torch extra")
+    try:
+        return Packing(ctypes.CDLL(torch._C.__file__))
+    except AttributeError:
+        pytest.skip("this PyTorch has no MKL that can be called")
+
+
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(1, 1, 1), (96, 50, 70)])
+def test_packed_products_equal_plain_ones(rows, columns, depth):
+    packing = packed_products()
+    x, weight = numbers(0, (rows, depth)), numbers(1, (columns, depth))
+    out = np.full((rows, columns), np.nan, np.float32)
+    multiply(packing.address, x, packing.pack(weight, rows=rows), out)
+    assert np.abs(out - x.astype(float) @ weight.T.astype(float)).max() < 1e-4
+
+
+def test_a_library_without_packed_products_is_refused():
+    with pytest.raises(AttributeError, match="cblas_sgemm"):
+        Packing(SimpleNamespace())
+
+
+def test_packed_products_that_are_called_in_another_way_are_refused():
+    size = ctypes.CFUNCTYPE(ctypes.c_size_t, *[ctypes.c_int32] * 4)(lambda *_: 256)
+    nothing = ctypes.CFUNCTYPE(None)(lambda *_: None)
+    library = SimpleNamespace(
+        cblas_sgemm_pack_get_size=size,
+        cblas_sgemm_pack=lambda *_: None,
+        cblas_sgemm_compute=nothing,
+    )
+    with pytest.raises(AttributeError, match="called in another way"):
+        Packing(library)
+
+
+def test_a_layer_in_one_call_equals_its_steps():
+    packing = packed_products()
+    lengths, heads, width, inner = np.array([30, 7, 20]), 2, 32, 64
+    rows = 60  # three of no pair
+    x, parts = numbers(0, (rows, width)), numbers(1, (rows, 3 * width))
+    shapes = ((width, width), (inner, width), (width, inner))
+    projection, up, down = (numbers(k, shape) for k, shape in enumerate(shapes))
+    norms = [Norm(*numbers(k, (3, width)), 1e-5) for k in (5, 6)]
+    query_bias, up_bias = numbers(7, width), numbers(8, inner)
+
+    mixed = np.empty_like(x)
+    attend(parts, np.arange(rows), query_bias, lengths, heads, mixed)
+    y = mixed @ projection.T
+    add_and_normalize(y, x, *norms[0])
+    hidden = y @ up.T
+    gelu_in_place(hidden, up_bias)
+    expected = hidden @ down.T
+    add_and_normalize(expected, y, *norms[1])
+
+    projection, up, down = (
+        packing.pack(weight, rows=rows) for weight in (projection, up, down)
+    )
+    weights = LayerWeights(
+        heads, query_bias, projection, norms[0], up, up_bias, down, norms[1]
+    )
+    room = LayerRoom.of(rows, width, inner)
+    room.out[:] = x  # where the layer before has left it
+    at = np.arange(rows)
+    finish_layer(packing.address, room.out, parts, at, lengths, weights, room)
+    assert np.abs(room.out - expected).max() < 1e-4
+
+
+def test_arrays_in_large_pages_are_arrays():
+    array = empty_in_large_pages(700, 1_000)
+    array[:] = 1
+    assert array.shape == (700, 1_000)
+    assert array.dtype == np.float32
+    assert array.flags.c_contiguous
+    assert array.sum() == 700_000
+
+
+def test_without_large_pages_arrays_lie_in_others(monkeypatch):
+    monkeypatch.delattr(mmap, "MADV_HUGEPAGE", raising=False)
+    array = empty_in_large_pages(3, 5)
+    assert array.base is None
+    assert array.shape == (3, 5)

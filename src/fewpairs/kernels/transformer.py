@@ -4,7 +4,8 @@ Arrays are float32, rows of tokens. Every function takes the bias of the product
 it: products without a bias are quicker, and here it costs nothing.
 
 Numba keeps what it compiled beside this file and looks at the age of this file alone:
-after a change in ``vectors`` or ``vector_functions``, touch it.
+after a change in ``vectors`` or ``vector_functions``, touch it, and after one here
+``encoder_layer``, which has this inside.
 """
 
 import numpy as np

@@ -159,7 +159,8 @@ class CrossEncoder(Similarity):
         for device, model in zip(self._devices, self._models, strict=True):
             with torch.inference_mode():
                 assembler, forward = self._way(model, table, device)
-            tokens = self.batch_tokens or free_tokens(device, model.config)
+            flat = isinstance(assembler, FlatAssembler)
+            tokens = self.batch_tokens or free_tokens(device, model.config, flat=flat)
             copies = torch.get_num_threads() if device.type == "cpu" else 1
             lanes += [Lane(assembler, forward, tokens) for _ in range(copies)]
         return lanes
@@ -259,7 +260,7 @@ class _CrossScorer(Scorer):
         """Return an order of the pairs, and its batches."""
         tokens = max(lane.tokens for lane in self._lanes)
         if isinstance(self._lanes[0].assembler, FlatAssembler):
-            return plan_flat(totals, tokens=tokens)
+            return plan_flat(totals, tokens=tokens, lanes=len(self._lanes))
         order = np.argsort(totals, kind="stable")
         longest = self._similarity.max_length
         return order, plan_batches(

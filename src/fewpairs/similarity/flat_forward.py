@@ -43,7 +43,14 @@ def flat_way(
             )
             every = Batch(0, len(logits), 0, full=False)
             got = forward(assembler.assemble(assembler.prepare(cuts), every))
-        except (AttributeError, ImportError, TypeError, RuntimeError, ValueError):
+        except (
+            AttributeError,
+            ImportError,
+            OSError,
+            TypeError,
+            RuntimeError,
+            ValueError,
+        ):
             continue
         if agree(got, logits):
             return assembler, forward
@@ -66,7 +73,7 @@ class FlatForward:
         if not others:
             msg = "a single layer has no queries of all tokens"
             raise AttributeError(msg)
-        self._layers = [kind(layer) for layer in others]
+        self._layers = kind.all_of(others)
         self._last = LastLayer(last)
         # RoBERTa counts places from its padding token on.
         padding = encoder.embeddings.position_embeddings.padding_idx
@@ -82,8 +89,10 @@ class FlatForward:
             token_type_ids=None if types is None else types[None],
             position_ids=places[None] + self._place,
         )[0]
-        parts = [self._layers[0].parts(rows) for rows in states.split(BIN)]
-        return KnownRows(states, torch.cat(parts))
+        parts = torch.empty(len(states), 3 * states.shape[1], dtype=states.dtype)
+        for rows, out in zip(states.split(BIN), parts.split(BIN), strict=True):
+            out.copy_(self._layers[0].parts(rows))
+        return KnownRows(states, parts)
 
     def __call__(self, inputs: FlatInputs) -> Any:
         """Return the logits, shape (pairs, labels)."""

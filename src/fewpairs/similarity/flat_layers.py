@@ -1,5 +1,7 @@
 """Layers of BERT-like classifiers over tokens of pairs that lie one after another."""
 
+import ctypes
+import threading
 from itertools import groupby
 from typing import Any
 
@@ -22,6 +24,11 @@ class TorchLayer:
             self._layer = Layer(layer, PackedLinear)
         except (AttributeError, RuntimeError):
             self._layer = Layer(layer, Linear)
+
+    @classmethod
+    def all_of(cls, layers: list[Any]) -> "list[TorchLayer]":
+        """Return layers of torch's operations."""
+        return [cls(layer) for layer in layers]
 
     def parts(self, x: Any) -> Any:
         """Return queries, keys and values of all tokens, side by side."""
@@ -48,62 +55,125 @@ class TorchLayer:
 
 
 class NativeLayer:
-    """A layer of packed products by MKL, and compiled code between them.
+    """A layer of compiled code: one call for the parts of a full bin, one for the rest.
 
     Products leave out the biases, which is a tenth quicker; what comes after adds them.
-    Raises ``AttributeError`` where one of these is not to be had.
+    Raises ``AttributeError`` where torch has no MKL that can be called, or the layer is
+    of another kind.
     """
 
-    def __init__(self, layer: Any) -> None:
+    def __init__(self, layer: Any, packing: Any, desk: "_Desk") -> None:
         import torch
 
-        from fewpairs.kernels import transformer, vectors
+        from fewpairs.kernels import encoder_layer, vectors
 
         own, output = layer.attention.self, layer.attention.output
         up, down = layer.intermediate, layer.output
         inner, width = up.dense.weight.shape
-        self._heads = int(own.num_attention_heads)
-        odd = inner % vectors.LANES or width % (self._heads * vectors.LANES)
+        heads = int(own.num_attention_heads)
+        odd = inner % vectors.LANES or width % (heads * vectors.LANES)
         if odd or not is_gelu(up.intermediate_act_fn):
             msg = "for GELU, and widths of whole vectors"
             raise AttributeError(msg)
-        self._code = transformer
+        self._address, self._desk = packing.address, desk
         parts = torch.cat([part.weight for part in (own.query, own.key, own.value)])
-        self._parts = _MklProduct(parts)
-        self._projection = _MklProduct(output.dense.weight)
-        self._up = _MklProduct(up.dense.weight)
-        self._down = _MklProduct(down.dense.weight)
+        others = [part.dense.weight.detach() for part in (output, up, down)]
+        # As they are, for bins that are not full, and packed, for those that are.
+        self._plain = [parts.detach(), *others]
+        packed = [packing.pack(_array(weight), rows=BIN) for weight in self._plain]
+        self._parts, projection, up_product, down_product = packed
         # Shares of attention add up to 1: the bias of values comes out as it is.
         bias = output.dense.weight @ own.value.bias + output.dense.bias
-        self._query_bias = own.query.bias.detach().numpy()
-        self._up_bias = up.dense.bias.detach().numpy()
-        self._norms = [
-            _norm(bias, output.LayerNorm),
-            _norm(down.dense.bias, down.LayerNorm),
-        ]
+        self._weights = encoder_layer.LayerWeights(
+            heads=heads,
+            query_bias=_array(own.query.bias),
+            projection=projection,
+            projection_norm=_norm(bias, output.LayerNorm),
+            up=up_product,
+            up_bias=_array(up.dense.bias),
+            down=down_product,
+            down_norm=_norm(down.dense.bias, down.LayerNorm),
+        )
+
+    @classmethod
+    def all_of(cls, layers: list[Any]) -> "list[NativeLayer]":
+        """Return layers that share what they write to, a lane at a time."""
+        import torch
+
+        from fewpairs.kernels.packed_products import Packing
+
+        if any(weight.dtype != torch.float32 for weight in layers[0].parameters()):
+            msg = "packed weights are for float32"
+            raise AttributeError(msg)
+        # Whatever torch was linked with is found from there.
+        packing = Packing(ctypes.CDLL(torch._C.__file__))
+        desk = _Desk(*layers[0].intermediate.dense.weight.shape)
+        return [cls(layer, packing, desk) for layer in layers]
 
     def parts(self, x: Any) -> Any:
-        """Return queries, keys and values of all tokens, without their biases."""
-        return self._parts(x)
+        """Return queries, keys and values of all tokens, without their biases.
+
+        Those of a full bin are overwritten by the next one of the same thread.
+        """
+        import torch
+        from torch.nn import functional
+
+        from fewpairs.kernels.packed_products import multiply
+
+        if len(x) != BIN:
+            return functional.linear(x, self._plain[0])
+        out = self._desk.room.parts
+        multiply(self._address, x.numpy(), self._parts, out)
+        return torch.from_numpy(out)
 
     def rest(self, x: Any, parts: Any, rows: Integers, lengths: Integers) -> Any:
         """Return the output, of the input and its queries, keys and values.
 
-        Those of token t are row ``rows[t]`` of ``parts``.
+        Those of token t are row ``rows[t]`` of ``parts``. The output of a full bin is
+        overwritten by the next one of the same thread.
         """
         import torch
 
-        code, mixed = self._code, torch.empty_like(x)
-        code.attend(
-            parts.numpy(), rows, self._query_bias, lengths, self._heads, mixed.numpy()
+        from fewpairs.kernels.encoder_layer import finish_layer
+
+        if len(x) != BIN:
+            return self._rest_of_few(x, parts, rows, lengths)
+        room = self._desk.room
+        finish_layer(
+            self._address, x.numpy(), parts.numpy(), rows, lengths, self._weights, room
         )
-        y = self._projection(mixed)
-        code.add_and_normalize(y.numpy(), x.numpy(), *self._norms[0])
-        hidden = self._up(y)
-        code.gelu_in_place(hidden.numpy(), self._up_bias)
-        z = self._down(hidden)
-        code.add_and_normalize(z.numpy(), y.numpy(), *self._norms[1])
+        return torch.from_numpy(room.out)
+
+    def _rest_of_few(
+        self, x: Any, parts: Any, rows: Integers, lengths: Integers
+    ) -> Any:
+        """Do the same step by step, for any number of tokens."""
+        import torch
+        from torch.nn import functional
+
+        from fewpairs.kernels import transformer as code
+
+        own, mixed = self._weights, torch.empty_like(x)
+        _, projection, up, down = self._plain
+        code.attend(
+            parts.numpy(), rows, own.query_bias, lengths, own.heads, mixed.numpy()
+        )
+        y = functional.linear(mixed, projection)
+        code.add_and_normalize(y.numpy(), x.numpy(), *own.projection_norm)
+        hidden = functional.linear(y, up)
+        code.gelu_in_place(hidden.numpy(), own.up_bias)
+        z = functional.linear(hidden, down)
+        code.add_and_normalize(z.numpy(), y.numpy(), *own.down_norm)
         return z
+
+
+class _Desk(threading.local):
+    """Room for the arrays of a full bin, one a thread."""
+
+    def __init__(self, inner: int, width: int) -> None:
+        from fewpairs.kernels.encoder_layer import LayerRoom
+
+        self.room = LayerRoom.of(BIN, width, inner)
 
 
 class LastLayer:
@@ -149,31 +219,16 @@ class LastLayer:
         return self._layer.rest(first, mixed)
 
 
-class _MklProduct:
-    """A product without bias, its weights packed for a full bin."""
-
-    def __init__(self, weight: Any) -> None:
-        import torch
-
-        if weight.device.type != "cpu" or weight.dtype != torch.float32:
-            msg = "packed weights are for float32 on a CPU"
-            raise AttributeError(msg)
-        self._weight = weight.detach().contiguous()
-        self._packed = torch.ops.mkl._mkl_reorder_linear_weight(self._weight, BIN)
-        self._product = torch.ops.mkl._mkl_linear.default
-
-    def __call__(self, x: Any) -> Any:
-        from torch.nn import functional
-
-        if len(x) != BIN:
-            return functional.linear(x, self._weight)
-        return self._product(x, self._packed, self._weight, None, BIN)
+def _array(weight: Any) -> Any:
+    """Return a parameter as an array, in one piece."""
+    return weight.detach().contiguous().numpy()
 
 
-def _norm(bias: Any, norm: Any) -> tuple[Any, Any, Any, float]:
+def _norm(bias: Any, norm: Any) -> Any:
     """Return what a layer norm adds, scales and shifts by."""
-    rows = [row.detach().contiguous().numpy() for row in (bias, norm.weight, norm.bias)]
-    return rows[0], rows[1], rows[2], float(norm.eps)
+    from fewpairs.kernels.encoder_layer import Norm
+
+    return Norm(_array(bias), _array(norm.weight), _array(norm.bias), float(norm.eps))
 
 
 def _runs(lengths: Integers) -> list[tuple[int, int]]:

@@ -24,6 +24,7 @@ Integers = NDArray[np.int64]
 
 BIN = 512  # tokens: products of fewer are slower, those of more are not faster
 _ROUND = 32  # tokens: a small bin is filled up to a multiple of this many
+_SHARES = 4  # batches a lane, at least, that what is left is cut into
 _KNOWN_BYTES = 1 << 28  # that a table of known rows may take
 
 
@@ -169,21 +170,26 @@ def _bin(known: KnownRows, rows: Integers, sizes: Integers) -> Bin:
     return Bin(states, at, sizes.sum(axis=1))
 
 
-def plan_flat(totals: Integers, *, tokens: int) -> tuple[Integers, list[Batch]]:
+def plan_flat(
+    totals: Integers, *, tokens: int, lanes: int
+) -> tuple[Integers, list[Batch]]:
     """Put pairs into bins of BIN tokens, and bins into batches of at most ``tokens``.
 
     A bin takes the longest pair that is left, then always the longest that still fits:
-    where there are short ones and long ones, bins are full. Returns an order of the
-    pairs in which bins lie together, and its batches, those of long pairs last.
+    where there are short ones and long ones, bins are full. Batches become smaller
+    towards the end, so that all ``lanes`` come to it at the same time. Returns an order
+    of the pairs in which bins lie together, and its batches, those of long pairs last.
     """
     room = min(BIN, tokens)
     bins = list(_bins(totals, room))
     batches, start, stop, used = [], 0, 0, 0
+    left = int(totals.sum())
     for pairs in bins:
         size = int(totals[pairs].sum())
-        if used and used + size > tokens:
+        most = min(tokens, max(room, left // (_SHARES * lanes)))
+        if used and used + size > most:
             batches.append(_batch(start, stop, used))
-            start, used = stop, 0
+            start, left, used = stop, left - used, 0
         stop, used = stop + len(pairs), used + size
     batches.append(_batch(start, stop, used))
     return np.concatenate(bins), batches[::-1]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewpairs.errors import SimilarityError
-from fewpairs.similarity.flat_pairs import FlatAssembler
+from fewpairs.similarity.flat_pairs import BIN, FlatAssembler
 from fewpairs.similarity.pair_assembly import PairAssembler
 from fewpairs.similarity.pair_batches import Batch
 
@@ -114,12 +114,15 @@ def run_lanes(
             torch.set_num_threads(threads)
 
 
-def free_tokens(device: Any, config: Any) -> int:
-    """Return how many tokens make a good batch: what is fast, and fits free memory."""
+def free_tokens(device: Any, config: Any, *, flat: bool) -> int:
+    """Return how many tokens make a good batch: what is fast, and fits free memory.
+
+    A ``flat`` batch is scored bin by bin; its pairs share only the end of the model.
+    """
     import torch
 
     if device.type != "cuda":
-        return 1_024
+        return 8 * BIN if flat else 1_024
     free, _ = torch.cuda.mem_get_info(device)
     width = int(getattr(config, "hidden_size", 1_024))
     inner = int(getattr(config, "intermediate_size", 4 * width))

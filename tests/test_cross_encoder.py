@@ -153,6 +153,19 @@ def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
 
+def test_wrong_packed_products_are_found_out(folder, monkeypatch):
+    from fewpairs.kernels.packed_products import Packing
+
+    pack = Packing.pack
+
+    def packed_wrongly(self, weight, *, rows):
+        return pack(self, 1.001 * weight if rows == BIN else weight, rows=rows)
+
+    monkeypatch.setattr(Packing, "pack", packed_wrongly)
+    scorer = encoder(folder).bind(texts(8))
+    assert isinstance(scorer._lanes[0].forward._layers[0], TorchLayer)
+
+
 def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):
     folder = save_tiny(tmp_path / "m", "bert", layers=1)
     items = texts(12)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.similarity.bert_forward import agree
 from fewpairs.similarity.bert_layers import Layer, Linear, PackedLinear, is_gelu
 from fewpairs.similarity.flat_pairs import BIN
 
@@ -108,7 +109,26 @@ class NativeLayer:
         # Whatever torch was linked with is found from there.
         packing = Packing(ctypes.CDLL(torch._C.__file__))
         desk = _Desk(*layers[0].intermediate.dense.weight.shape)
-        return [cls(layer, packing, desk) for layer in layers]
+        made = [cls(layer, packing, desk) for layer in layers]
+        made[0]._check()
+        return made
+
+    def _check(self) -> None:
+        """Compare a full bin with the same tokens taken step by step.
+
+        The few pairs that a model is tried out on are no full bin.
+        """
+        import torch
+
+        drawn = np.random.default_rng(0).standard_normal((BIN, self._plain[0].shape[1]))
+        x = torch.from_numpy(drawn.astype(np.float32))
+        rows, lengths = np.arange(BIN), np.array([BIN // 3, BIN - BIN // 3])
+        parts = torch.nn.functional.linear(x, self._plain[0])
+        step_by_step = self._rest_of_few(x, parts, rows, lengths)
+        at_once = self.rest(x, parts, rows, lengths)
+        if not (agree(self.parts(x), parts) and agree(at_once, step_by_step)):
+            msg = "packed products of a full bin are others than plain ones"
+            raise AttributeError(msg)
 
     def parts(self, x: Any) -> Any:
         """Return queries, keys and values of all tokens, without their biases.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
-from fewpairs.approximating import identity_of
+from fewpairs.arguments import identity_of
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.exponential import as_distance
 

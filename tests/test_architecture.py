@@ -59,7 +59,7 @@ ROOMS = [
         ).split()
     },
     {"certificate"},
-    {"receipt", "factored", "clustering", "settling"},
+    {"arguments", "pricing", "receipt", "factored", "clustering", "settling"},
     {"grouping"},
     {"approximation"},
     {"indexes"},

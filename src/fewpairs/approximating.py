@@ -1,43 +1,47 @@
 """The verb: approximate a similarity matrix from a few of its pairs."""
 
 import contextlib
-import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from numbers import Integral, Real
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from fewpairs.approximation import Approximation
+from fewpairs.arguments import (
+    as_ledger,
+    as_similarity,
+    bind,
+    check_seed,
+    check_target,
+    identity_of,
+    with_prior,
+)
 from fewpairs.certificate import (
     Certificate,
     HeldOut,
     exact_certificate,
     hold_out,
-    pairs_for,
 )
 from fewpairs.entries import Entries
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.execution import Crew, Site, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger import Identity, Ledger
-from fewpairs.methods import Auto, Method, Nystrom, Regularized, as_method
+from fewpairs.methods import Method, Nystrom, Regularized, as_method
 from fewpairs.oracle import Oracle, Reading
-from fewpairs.priors import Prior, as_prior
+from fewpairs.pricing import Settled, foresee, settle
+from fewpairs.priors import as_prior
 from fewpairs.progress import Progress, Silence, Status, as_progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
-from fewpairs.similarity.function import from_function
-from fewpairs.similarity.matrix import from_matrix
-from fewpairs.symmetry import pairs_to_check
 from fewpairs.tariff import Budget, Tariff, check_budget
 
-__all__ = ["approximate", "as_similarity", "bind", "check_seed", "foresee", "settle"]
+__all__ = ["approximate"]
 
 
 def approximate(
@@ -132,13 +136,13 @@ def approximate(
     chosen = as_method(method)
     budget = check_budget(budget, call)
     check_executor(executor, call)
-    _check_target(call, target_error)
+    check_target(target_error, call)
     ledger = as_ledger(store, call)
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
     scorer = bind(items, recipe, call)
     bound = as_prior(prior, items, scorer.n, call, kept=scorer.kept)
-    chosen = _with_prior(chosen, bound, call)
+    chosen = with_prior(chosen, bound, call)
     run = Run(
         recipe=recipe,
         scorer=scorer,
@@ -389,196 +393,6 @@ class Run:
             "expected": expected,
         }
         self.store.start(key, facts)
-
-
-class Settled(NamedTuple):
-    """A method whose landmarks are fixed, and the pairs held out beside it."""
-
-    method: Method
-    held_out: int
-    evaluations: int
-
-
-def settle(
-    method: Method, similarity: Similarity, tariff: Tariff, budget: Budget
-) -> Settled:
-    """Split a budget between the method and the certificate, or raise.
-
-    Where landmarks follow from the budget, a tenth is held out first; where they are
-    given, the certificate takes what they leave, up to a tenth. The split depends on
-    the budget alone, not on what a ledger has paid for already: a run that goes on
-    after an error gives the result of one that never failed.
-    """
-    calls = tariff.calls
-    limit = tariff.limit(budget)
-    if limit is None:
-        method = method.resolve(tariff, None)
-        price = method.price(tariff)
-        unread = max(0, tariff.everything() - price) // calls
-        held_out = min(pairs_for(price, calls), unread)
-        return Settled(method, held_out, price + held_out * calls)
-    check = 2 * pairs_to_check(similarity, tariff.n, limit)
-    left = limit if budget == 1.0 and isinstance(budget, float) else limit - check
-    everything = method.everything(tariff)
-    if everything is not None and everything.price(tariff) <= left:
-        return Settled(everything, 0, check + everything.price(tariff))
-    wanted = pairs_for(left, calls)
-    try:
-        method = method.resolve(tariff, left - wanted * calls)
-    except BudgetError:  # the fit comes first
-        method = _afforded(method, similarity, tariff, left)
-    price = method.price(tariff)
-    unread = max(0, tariff.everything() - price) // calls
-    held_out = min(wanted, (left - price) // calls, unread)
-    return Settled(method, held_out, check + price + held_out * calls)
-
-
-def _afforded(
-    method: Method, similarity: Similarity, tariff: Tariff, left: int
-) -> Method:
-    """Resolve a method, or say which budget would do."""
-    try:
-        return method.resolve(tariff, left)
-    except BudgetError as error:
-        total = error.needed + 2 * pairs_to_check(similarity, tariff.n, None)
-        msg = (
-            f"{error} Raise budget= to {total:,} evaluations ({_share(total, tariff)}) "
-            "or more, or use fewer landmarks where the method has any."
-        )
-        raise BudgetError(msg, needed=total, allowed=left) from None
-
-
-def _share(evaluations: int, tariff: Tariff) -> str:
-    share = tariff.share(evaluations)
-    return f"{share:.3g} of the pairs" if share < 1 else "budget=1.0"
-
-
-def foresee(
-    method: Method, similarity: Similarity, n: int, budget: Budget, *, symmetrize: bool
-) -> Settled:
-    """Return what a run will be, or raise, before anything is paid for.
-
-    An undeclared symmetry is taken for granted here.
-    """
-    if similarity.symmetric is None and not symmetrize and method.needs_symmetric:
-        msg = (
-            f"{type(method).__name__} needs a symmetric matrix, "
-            f"and it is not known whether {similarity.name} is symmetric. Declare "
-            "symmetric=True, or use symmetrize=True."
-        )
-        raise InputError(msg)
-    asymmetric = similarity.symmetric is False
-    tariff = Tariff(
-        n,
-        symmetric=symmetrize or not asymmetric,
-        calls=2 if asymmetric and symmetrize else 1,
-        free_diagonal=similarity.diagonal is not None,
-    )
-    return settle(method, similarity, tariff, budget)
-
-
-def as_similarity(similarity: Any, call: str) -> Similarity:
-    """Return a similarity, made of a function or a matrix where one is given."""
-    if isinstance(similarity, Similarity):
-        return similarity
-    if hasattr(similarity, "__array__") or isinstance(similarity, (list, tuple)):
-        return from_matrix(similarity)
-    if callable(similarity) and not isinstance(similarity, type):
-        return from_function(similarity)
-    cure = "Pass a fewpairs.Similarity, a function f(a, b) -> float or an n×n array."
-    if isinstance(similarity, str):
-        cure = f"Strings are compared by fewpairs.StringSimilarity({similarity!r})."
-    elif isinstance(similarity, type):
-        cure = f"Make an instance: {similarity.__name__}(...)."
-    msg = f"{call}: similarity is {similarity!r:.60}. {cure}"
-    raise InputError(msg)
-
-
-def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scorer:
-    """Bind a similarity to items that make sense."""
-    if items is None:
-        size = getattr(similarity, "size", None)
-        if size is None:
-            msg = f"{call}: items is None; only a precomputed matrix needs no items."
-            raise InputError(msg)
-        items = range(size)
-    if isinstance(items, (str, bytes)) or not (
-        hasattr(items, "__len__") and hasattr(items, "__getitem__")
-    ):
-        msg = (
-            f"{call}: items is {items!r:.60}, of type {type(items).__name__}. Pass a "
-            "sequence with one entry an item, such as list(items)."
-        )
-        raise InputError(msg)
-    if len(items) < 2:
-        got = "no items" if len(items) == 0 else "one item"
-        msg = f"{call}: got {got}; it takes at least two to have a pair."
-        raise InputError(msg)
-    scorer = similarity.bind(items)
-    if scorer.kept is not None and scorer.n < 2:
-        msg = (
-            f"{call}: {similarity.name} dropped {len(items) - scorer.n:,} of "
-            f"{len(items):,} items; it takes at least two to have a pair."
-        )
-        raise InputError(msg)
-    if scorer.n != (len(items) if scorer.kept is None else len(scorer.kept)):
-        msg = (
-            f"{call}: {similarity.name} was bound to {len(items)} items and says it "
-            f"has {scorer.n}. Its bind() must keep every item, in order."
-        )
-        raise InputError(msg)
-    return scorer
-
-
-def identity_of(similarity: Similarity, items: Sequence[Any] | None) -> Identity:
-    """Return fingerprints of a similarity and of its items, for a ledger."""
-    things: Iterable[Any] = () if items is None else items
-    if isinstance(items, np.ndarray):  # at once, not row by row
-        things = (items,)
-    return fingerprint(similarity.identify()), fingerprint(things)
-
-
-def check_seed(seed: Any, call: str) -> int:
-    """Return a seed, or say what one is."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, Integral) or seed < 0:
-        msg = f"{call}: seed is {seed!r:.60}; pass a whole number from 0 on."
-        raise InputError(msg)
-    return int(seed)
-
-
-def _with_prior(method: Method, prior: Prior | None, call: str) -> Method:
-    if prior is None:
-        return method
-    if not isinstance(method, (Auto, Regularized)):
-        msg = (
-            f"{call}: {type(method).__name__} takes no prior. Use method='auto' or "
-            "'regularized', or leave prior= out."
-        )
-        raise InputError(msg)
-    return replace(method, prior=prior)
-
-
-def _check_target(call: str, target: Any) -> None:
-    if target is not None and not (
-        isinstance(target, Real)
-        and not isinstance(target, bool)
-        and 0 < float(target) < math.inf
-    ):
-        msg = f"{call}: target_error is {target!r:.60}; pass a number above 0, or None."
-        raise InputError(msg)
-
-
-def as_ledger(store: Any, call: str) -> Ledger | None:
-    """Return a ledger: one that is given, or the one at a path."""
-    if store is None or isinstance(store, Ledger):
-        return store
-    if isinstance(store, (str, PathLike)) and str(store):
-        return Ledger(store)
-    msg = (
-        f"{call}: store is {store!r:.60}; pass a path, a URL, a fewpairs.Ledger, or "
-        "None."
-    )
-    raise InputError(msg)
 
 
 def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:

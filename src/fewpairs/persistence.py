@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.approximating import as_similarity, bind
 from fewpairs.approximation import Approximation
+from fewpairs.arguments import as_similarity, bind
 from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Axis, Entries, Moments
 from fewpairs.errors import InputError

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from fewpairs.approximating import (
+from fewpairs.arguments import (
     as_ledger,
     as_similarity,
     bind,
     check_seed,
-    foresee,
     identity_of,
-    settle,
 )
 from fewpairs.ledger import Ledger
 from fewpairs.methods import Method, as_method
 from fewpairs.oracle import Oracle
+from fewpairs.pricing import foresee, settle
 from fewpairs.receipt import duration
 from fewpairs.tariff import Budget, check_budget
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewpairs.approximating import bind
+from fewpairs.arguments import bind
 from fewpairs.methods.base import Method
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.base import Scorer, Similarity

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from fewpairs import approximating, planning
+from fewpairs import approximating, planning, pricing
 from fewpairs.approximation import Approximation
 from fewpairs.cli import options
 from fewpairs.cli.folder import check_free, open_run, place, write_run
@@ -153,7 +153,7 @@ def _affordable(
     kept: list[tuple[Any, int]] = []
     for budget in budgets:
         try:
-            foreseen = approximating.foresee(
+            foreseen = pricing.foresee(
                 as_method(method), recipe, len(given.texts), budget, symmetrize=True
             )
         except BudgetError:

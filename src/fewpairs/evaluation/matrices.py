@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewpairs.approximating import as_similarity, bind
 from fewpairs.approximation import Approximation
+from fewpairs.arguments import as_similarity, bind
 from fewpairs.errors import InputError
 from fewpairs.oracle import Oracle
 from fewpairs.progress import Progress

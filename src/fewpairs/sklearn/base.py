@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from fewpairs import approximating
+from fewpairs import approximating, arguments
 from fewpairs.approximation import Approximation
 from fewpairs.errors import InputError
 from fewpairs.methods import Method
@@ -48,7 +48,7 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
                 spread = float(np.asarray(items).var(axis=0).sum())
                 gamma = 1 / np.sqrt(2 * spread) if spread > 0 else 1.0
         else:
-            distance = approximating.as_similarity(self.similarity, type(self).__name__)
+            distance = arguments.as_similarity(self.similarity, type(self).__name__)
             if gamma is not None:
                 distance = as_distance(distance)
         if self.store is not None:

@@ -59,7 +59,8 @@ ROOMS = [
         ).split()
     },
     {"certificate"},
-    {"arguments", "pricing", "receipt", "factored", "clustering", "settling"},
+    {"arguments", "layer_files", "pricing", "receipt"},
+    {"factored", "clustering", "settling"},
     {"grouping"},
     {"approximation"},
     {"indexes"},

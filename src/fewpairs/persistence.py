@@ -18,14 +18,18 @@ from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Axis, Entries, Moments
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.kernels import pair_network
+from fewpairs.layer_files import (
+    as_json,
+    as_number,
+    read_layers,
+    read_maps,
+    write_layers,
+    write_maps,
+)
 from fewpairs.methods.base import Factors
-from fewpairs.methods.layered import Guard, Layered
-from fewpairs.methods.mapping import RowMap
-from fewpairs.methods.residual import Curve
-from fewpairs.methods.student import Student
+from fewpairs.methods.layered import Layered
 from fewpairs.oracle import Reading
-from fewpairs.priors import Alike, Prior, as_prior
+from fewpairs.priors import as_prior
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Indices, Scorer, Similarity
@@ -220,8 +224,8 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "method": factors.words,
         "exact": factors.exact,
         "items": _items_of(approx),
-        "layers": _write_layers(factors, put),
-        "maps": _write_maps(factors, put),
+        "layers": write_layers(factors, put),
+        "maps": write_maps(factors, put),
         "has": {
             "right": factors.other is not None,
             "features": own_features,
@@ -241,152 +245,6 @@ def _items_of(approx: Approximation) -> str | None:
     return fingerprint(approx.source.reader.items)
 
 
-def _write_maps(
-    factors: Factors, put: Callable[[str, NDArray[Any]], None]
-) -> dict[str, Any]:
-    """Write what makes rows of the factors for new items."""
-    sides: dict[str, Any] = {"averaged": factors.averaged}
-    for name, side in (("left", factors.left_map), ("right", factors.right_map)):
-        if side is None:
-            continue
-        put(f"{name}-map-landmarks", side.landmarks)
-        put(f"{name}-map-core", side.core)
-        if side.effects is not None:
-            put(f"{name}-map-effects", side.effects)
-        sides[name] = {
-            "effects": side.effects is not None,
-            "zeros": side.zeros,
-            "constant": float(side.constant),
-            "kept": float(side.kept),
-            "spread": float(side.spread),
-        }
-    return sides
-
-
-def _read_maps(
-    sides: dict[str, Any], get: Callable[[str], NDArray[Any]]
-) -> dict[str, Any]:
-    def side(name: str) -> RowMap | None:
-        if name not in sides:
-            return None
-        facts = dict(sides[name])
-        effects = get(f"{name}-map-effects") if facts.pop("effects") else None
-        landmarks, core = get(f"{name}-map-landmarks"), get(f"{name}-map-core")
-        return RowMap(landmarks, core, effects=effects, **facts)
-
-    return {
-        "left_map": side("left"),
-        "right_map": side("right"),
-        "averaged": sides.get("averaged", False),
-    }
-
-
-def _write_alike(prior: Prior | None) -> dict[str, Any] | None:
-    if prior is None or prior.alike is None:
-        return None
-    has = prior.alike.directions is not None
-    return {"scale": prior.alike.scale, "directions": has}
-
-
-def _read_alike(
-    layers: dict[str, Any], get: Callable[[str], NDArray[Any]]
-) -> Alike | None:
-    facts = layers.get("alike")
-    if facts is None:
-        return None
-    directions = get("prior-directions") if facts["directions"] else None
-    return Alike(facts["scale"], get("prior-means"), directions)
-
-
-def _write_layers(
-    factors: Factors, put: Callable[[str, NDArray[Any]], None]
-) -> dict[str, Any] | None:
-    """Write what a layered model has besides its low rank."""
-    if not isinstance(factors, Layered):
-        return None
-    prior, curve, student = factors.prior, factors.curve, factors.student
-    if prior is not None and prior.embeddings is not None:
-        put("prior", prior.embeddings)
-        if prior.alike is not None:
-            put("prior-means", prior.alike.means)
-            if prior.alike.directions is not None:
-                put("prior-directions", prior.alike.directions)
-    proposer = factors.proposer
-    apart = proposer is not None and proposer is not prior
-    if apart and proposer is not None and proposer.embeddings is not None:
-        put("proposer", proposer.embeddings)
-    if factors.ceilings is not None:
-        put("ceilings", factors.ceilings)
-    if factors.feature_signs is not None:
-        put("feature-signs", factors.feature_signs)
-    if student is not None:
-        for name, array in pair_network.arrays(student.network).items():
-            put(f"student-{name}", array)
-    return {
-        "guard": [_json(float(part)) for part in factors.guard],
-        "prior": None if prior is None else prior.name,
-        "embeddings": prior is not None and prior.embeddings is not None,
-        "alike": _write_alike(prior),
-        "proposer": {
-            "is prior": proposer is not None and not apart,
-            "embeddings": bool(apart and proposer and proposer.embeddings is not None),
-        },
-        "curve": None
-        if curve is None
-        else [curve.center, curve.scale, *map(float, curve.coefficients)],
-        "ceilings": factors.ceilings is not None,
-        "feature signs": factors.feature_signs is not None,
-        "student": None
-        if student is None
-        else {
-            "scales": [
-                student.center,
-                student.scale,
-                student.cheap_center,
-                student.cheap_scale,
-            ],
-            "arrays": sorted(pair_network.arrays(student.network)),
-        },
-    }
-
-
-def _read_layers(
-    layers: dict[str, Any], get: Callable[[str], NDArray[Any]], prior: Prior | None
-) -> dict[str, Any]:
-    """Return what makes a layered model of its low rank."""
-    given = prior
-    if layers["embeddings"]:
-        prior = Prior.of_embeddings(get("prior"), _read_alike(layers, get))
-    elif layers["prior"] is not None and prior is None:
-        msg = (
-            f"fewpairs.load: this approximation needs its prior, {layers['prior']}, "
-            "which is a recipe and not saved. Pass prior= and items=."
-        )
-        raise InputError(msg)
-    curve, student = layers["curve"], layers["student"]
-    facts = layers.get("proposer", {})
-    proposer = given  # a recipe cannot be saved
-    if facts.get("embeddings"):
-        proposer = Prior.of_embeddings(get("proposer"))
-    elif facts.get("is prior"):
-        proposer = prior
-    return {
-        "proposer": proposer,
-        "prior": prior if layers["prior"] is not None else None,
-        "curve": curve and Curve(curve[0], curve[1], np.array(curve[2:])),
-        "guard": Guard(*(_number(part) for part in layers["guard"])),
-        "ceilings": get("ceilings") if layers["ceilings"] else None,
-        "feature_signs": get("feature-signs") if layers["feature signs"] else None,
-        "student": student
-        and Student(
-            pair_network.from_arrays(
-                {name: get(f"student-{name}") for name in student["arrays"]}
-            ),
-            *student["scales"],
-        ),
-    }
-
-
 def _read(
     index: dict[str, Any],
     get: Callable[[str], NDArray[Any]],
@@ -401,7 +259,7 @@ def _read(
     more: dict[str, Any] = {}
     if layers is not None:
         given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
-        kind, more = Layered, _read_layers(layers, get, given)
+        kind, more = Layered, read_layers(layers, get, given)
     factors = kind(
         left=left,
         landmarks=get("landmarks"),
@@ -411,7 +269,7 @@ def _read(
         features=get("features") if has["features"] else left,
         exact=index["exact"],
         **more,
-        **_read_maps(index.get("maps", {}), get),
+        **read_maps(index.get("maps", {}), get),
     )
     rank = len(factors.signature) if factors.signature is not None else left.shape[1]
     if left.shape != (n, rank) or (
@@ -433,8 +291,8 @@ def _read(
                 msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
                 raise ValueError(msg)
             known.add_lines(indices, lines, axis)
-    certificate = {name: _number(v) for name, v in index["certificate"].items()}
-    certificate["interval"] = tuple(_number(v) for v in certificate["interval"])
+    certificate = {name: as_number(v) for name, v in index["certificate"].items()}
+    certificate["interval"] = tuple(as_number(v) for v in certificate["interval"])
     verdict = Certificate(**certificate)
     evidence: Certificate | HeldOut = verdict
     if has.get("held-out"):
@@ -464,17 +322,4 @@ def _reader(folder: Path, *, mmap: bool) -> Callable[[str], NDArray[Any]]:
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    """Return facts as JSON has them: no tuples, no NaN, no infinity."""
-    return {name: _json(value) for name, value in facts.items()}
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_json(part) for part in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(float(value))
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _number(value: Any) -> Any:
-    return float(value) if isinstance(value, str) else value
+    return {name: as_json(value) for name, value in facts.items()}

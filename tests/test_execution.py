@@ -5,11 +5,15 @@ import os
 import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import numpy as np
 import pytest
 
 import fewpairs as fp
+from fewpairs.calling import Task
+from fewpairs.execution.crew import Site
+from fewpairs.execution.pools import PoolCrew
 from tests import children
 from tests.children import Bound, Fatal, Touchy, wave
 
@@ -127,6 +131,28 @@ def test_a_chunk_that_kills_every_worker_is_an_error_and_the_rest_is_kept(tmp_pa
     plain = approximate(mended)
     assert rest.evaluations < plain.evaluations
     assert np.array_equal(rest.dense(), plain.dense())
+
+
+@pytest.mark.parametrize("error", [OSError("handle is closed"), BrokenProcessPool()])
+def test_a_pool_that_breaks_while_it_is_sent_a_task_is_renewed(error):
+    class Breaking(ThreadPoolExecutor):
+        def submit(self, *_):
+            raise error
+
+    similarity = fp.from_function(wave, symmetric=True)
+    scorer = similarity.bind(range(N))
+    pools = iter([Breaking(1), ThreadPoolExecutor(1)])
+    site = Site(scorer, similarity, range(N))
+    crew = PoolCrew(next(pools), site, renew=lambda: next(pools))
+    task = Task(np.arange(3), np.arange(3, 6), block=False)
+    flight = crew.submit(task)
+    [(done, outcome)] = crew.wait()
+    crew.close()
+    assert done is flight
+    assert outcome.error is None
+    np.testing.assert_array_equal(outcome.values, scorer.pairs(task.a, task.b))
+    with pytest.raises(type(error)):  # one that is not ours is not mended
+        PoolCrew(Breaking(1), site).submit(task)
 
 
 def test_a_killed_dask_worker_changes_nothing(tmp_path, client):

@@ -94,9 +94,12 @@ class PoolCrew(Crew):
     def _send(self, flight: "_Flight", payload: bytes | None) -> None:
         try:
             future = self._pool.submit(work, self._site.key, flight.task, payload)
-        except futures.BrokenExecutor:
+        except (futures.BrokenExecutor, OSError):
+            # An OSError is one of a pool that breaks while it starts a worker: what it
+            # would hand over has been closed.
             if self._renew is None:
                 raise
+            self._pool.shutdown(wait=False)
             self._pool = self._renew()
             future = self._pool.submit(work, self._site.key, flight.task, payload)
         self._flying[future] = flight

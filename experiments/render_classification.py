@@ -110,7 +110,7 @@ On Recipe-L:
 - At small rank, regularized Nyström with a prior is ahead of StaCUR and SMS, which are
   equal, then WME, and SiCUR is last; the paper has SMS first, SiCUR second, WME last.
 - At large rank SMS and StaCUR are 1.2 points below the full kernel; the paper's SMS is
-  1.5 below its own. SiCUR gains most from a larger s, in the paper and here. The prior
+  1.5 below its own. Of the three, SiCUR gains most from a larger s, there too. The prior
   helps no more.
 
 On Ohsumed:
@@ -141,7 +141,7 @@ LIBSVM on the kernel of Recipe-L; the full kernel of 20News (177 million distanc
 four hours of two cores); seconds of SMS where it solves more than ten million distances,
 and those of WME beside them. Large rank of 20News ends at 1,500, the paper's at 4,096. What
 takes hours is run with `FEWPAIRS_DEAR=1` alone: all 791 million distances of Recipe-L
-took 12 minutes of 16 cores.
+took a quarter of an hour of 16 cores.
 """
 
 

@@ -75,7 +75,8 @@ split, never on test documents.
   dimensions, not scaled, so γ has another scale, and levels differ. SMART's stop words
   leave Ohsumed and 20News.
 - **s** counts documents whose distances to all others are read: s₂ for SiCUR, so that
-  its features have s/2 dimensions, and s₁ for SMS, whose block comes on top.
+  its features have s/2 dimensions, and s₁ for SMS, whose block comes on top (s₂ = 2·s₁;
+  1.25·s₁ on 20News at large rank, where the rest of the block is solved in every run).
 - **Pools**: Recipe-L and 20News have very many pairs. The distances of a pool of random
   training documents to all documents are solved once, and each run draws its landmarks
   from it; runs are a little less independent for that. For Recipe-L at large rank, and

@@ -15,7 +15,7 @@ SOURCE = Path(fp.__file__).parent
 
 # Rooms from the bottom up: a module may import from its own room and those before.
 ROOMS = [
-    {"errors", "fingerprint"},
+    {"errors", "fingerprint", "interrupts"},
     {"kernels"}
     | {
         f"kernels.{name}"

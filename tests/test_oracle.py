@@ -236,6 +236,29 @@ def test_an_interrupt_keeps_what_was_paid_for():
     assert np.array_equal(values, K[i, j])
 
 
+def test_pairs_that_columns_failed_on_are_still_missing():
+    K = random_matrix(N, symmetric=True)
+    down = True
+
+    def fails(a, b):
+        if down:
+            raise RuntimeError("the service is down")
+        return K[a, b]
+
+    similarity = fp.from_function(fails, symmetric=False, name="judge")
+    ledger = Ledger()
+    oracle = Oracle(similarity.bind(list(range(N))), similarity, ledger=ledger)
+    i, j = np.array([3, 3, 5]), np.array([5, 8, 8])
+    with pytest.raises(fp.SimilarityError, match="the service is down"):
+        oracle.columns(np.array([3, 5, 8]))
+    assert not ledger.load().lookup(i, j)[0].any()
+    down = False
+    assert np.allclose(oracle.pairs(i, j), K[i, j])
+    known, values = ledger.load().lookup(i, j)
+    assert known.all()
+    assert np.allclose(values, K[i, j])
+
+
 def test_symmetrized_errors_split_one_pair_at_most():
     K = random_matrix(N, symmetric=False)
     calls = []

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import SimilarityError
+from fewpairs.interrupts import exposed
 from fewpairs.similarity.base import Indices, Interrupted, Scorer
 
 __all__ = ["Outcome", "Task", "call"]
@@ -75,7 +76,8 @@ def _score(
     error: BaseException | None = None
     start = time.perf_counter()
     try:
-        values = scorer.block(a, b) if block else scorer.pairs(a, b)
+        with exposed:
+            values = scorer.block(a, b) if block else scorer.pairs(a, b)
     except Interrupted as stop:
         error = stop.cause
         values = np.full(shape, np.nan)

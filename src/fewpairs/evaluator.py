@@ -196,11 +196,5 @@ def _put(V: NDArray[Any], job: _Job, values: NDArray[Any]) -> None:
 
 
 def _tell(keep: Keep | None, job: _Job) -> None:
-    if keep is None:
-        return
-    paid = job.task is not None
-    try:
-        keep(job.number, job.piece, paid)
-    except KeyboardInterrupt:  # in the middle of writing: it has been paid for
-        keep(job.number, job.piece, paid)
-        raise
+    if keep is not None:
+        keep(job.number, job.piece, job.task is not None)

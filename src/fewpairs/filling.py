@@ -96,7 +96,7 @@ class Filler:
             with self._ledger.session(load=False):
                 error = self._off_crossings(writer, chunks, indices, axis, read)
         if error is not None:
-            a, b = np.nonzero(np.isfinite(np.triu(W)))
+            a, b = np.nonzero(np.triu(np.isfinite(W)))
             known.add_pairs(indices[a], indices[b], W[a, b])
         return error
 

@@ -12,6 +12,7 @@ from fewpairs.evaluator import Evaluator
 from fewpairs.execution import Crew, Serial, Site
 from fewpairs.filling import Filler
 from fewpairs.grid import chunks_of_lines
+from fewpairs.interrupts import Shield
 from fewpairs.ledger import Identity, Ledger
 from fewpairs.progress import Progress, Silence
 from fewpairs.similarity.base import Indices, Scorer, Similarity
@@ -173,6 +174,7 @@ class Oracle:
         """Return K[indices, :], a (k, n) array that must not be written to."""
         return self._lines(indices, "rows")
 
+    @Shield()
     def principal(self, indices: Indices) -> NDArray[Any]:
         """Return the principal block K[indices, indices] of distinct items."""
         indices = self._distinct(indices, "principal")
@@ -194,6 +196,7 @@ class Oracle:
             self.read.add_pairs(indices[i], indices[j], W[i, j])
         return W
 
+    @Shield()
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return K[rows, columns] for two sets of items that do not overlap."""
         rows = self._distinct(rows, "block")
@@ -215,6 +218,7 @@ class Oracle:
             self.read.add_pairs(rows[i], columns[j], V[i, j])
         return V
 
+    @Shield()
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return K[i[t], j[t]] for every t; the same pair twice is paid for once."""
         i, j = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
@@ -269,6 +273,7 @@ class Oracle:
 
     # --- lines -----------------------------------------------------------------
 
+    @Shield()
     def _lines(self, indices: Indices, axis: Axis) -> NDArray[Any]:
         indices = self._distinct(indices, axis)
         unread = indices[~self.read.has_lines(indices, axis)]

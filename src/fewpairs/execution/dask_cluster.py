@@ -9,6 +9,7 @@ from fewpairs.calling import Outcome, Task
 from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.execution.crew import Crew, Site, work
 from fewpairs.execution.pools import failed
+from fewpairs.interrupts import exposed
 
 __all__ = ["DaskCrew", "connect"]
 
@@ -60,7 +61,7 @@ class DaskCrew(Crew):
         out: list[tuple[Any, Outcome]] = []
         while not out:
             # A cancelled one raises: it is looked at below.
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(Exception), exposed:
                 distributed.wait(list(self._flying), return_when="FIRST_COMPLETED")
             for future in [f for f in self._flying if f.status != "pending"]:
                 flight = self._flying.pop(future)

@@ -12,6 +12,7 @@ import numpy as np
 from fewpairs.calling import Outcome, Task
 from fewpairs.errors import SimilarityError
 from fewpairs.execution.crew import Crew, Site, work
+from fewpairs.interrupts import exposed
 from fewpairs.kernels.blas import cores
 
 __all__ = ["PoolCrew", "failed", "gpus", "processes", "threads"]
@@ -67,7 +68,10 @@ class PoolCrew(Crew):
         """Return tasks that are done."""
         out: list[tuple[Any, Outcome]] = []
         while not out:
-            done, _ = futures.wait(self._flying, return_when=futures.FIRST_COMPLETED)
+            with exposed:
+                done, _ = futures.wait(
+                    self._flying, return_when=futures.FIRST_COMPLETED
+                )
             for future in done:
                 flight = self._flying.pop(future)
                 try:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
+from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import (
     Indices,
     Interrupted,
@@ -191,6 +192,7 @@ class _AsyncScorer(Scorer):
         self._thread: _LoopThread | None = None
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        shut()  # but while answers are waited for
         with self._lock:
             if self._thread is None:
                 self._thread = _LoopThread(self._similarity.terms)
@@ -202,7 +204,8 @@ class _AsyncScorer(Scorer):
         stopped: BaseException | None = None
         while True:
             try:
-                done.result()
+                with exposed:
+                    done.result()
                 break
             except BaseException as error:  # noqa: BLE001 - keep what was paid for
                 if done.done():

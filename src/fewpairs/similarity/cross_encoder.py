@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import FewpairsWarning, InputError
+from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import (
     Indices,
     Interrupted,
@@ -243,6 +244,7 @@ class _CrossScorer(Scorer):
     def _score(self, i: Indices, j: Indices) -> NDArray[Any]:
         if not len(i):
             return np.empty(0, dtype=np.float32)
+        shut()  # but while batches are scored
         template = self._similarity.template
         cuts = cut_pairs(self._table, i, j, room=self._room, cut_left=template.cut_left)
         self._count(cuts.truncated)
@@ -250,7 +252,10 @@ class _CrossScorer(Scorer):
         done: list[Result] = []
         out = np.full(len(i), np.nan, dtype=np.float32)
         try:
-            run_lanes(self._lanes, self._prepare(cuts.table[:, order]), batches, done)
+            with exposed:
+                run_lanes(
+                    self._lanes, self._prepare(cuts.table[:, order]), batches, done
+                )
         except BaseException as error:
             self._collect(done, order, out)
             raise Interrupted(out, error) from error

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
+from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import (
     Indices,
     Interrupted,
@@ -135,9 +136,12 @@ class _FunctionScorer(Scorer):
         return self._call_one_by_one(i, j)
 
     def _call_batched(self, i: Indices, j: Indices) -> NDArray[Any]:
+        shut()  # but for the call itself
         a = [self._items[t] for t in i]
         b = [self._items[t] for t in j]
-        values = np.asarray(self._similarity.function(a, b))
+        with exposed:
+            answer = self._similarity.function(a, b)
+        values = np.asarray(answer)
         if values.shape != (len(i),):
             msg = (
                 f"{self._similarity.name} was called with two lists of {len(i)} items "
@@ -148,10 +152,12 @@ class _FunctionScorer(Scorer):
         return values
 
     def _call_one_by_one(self, i: Indices, j: Indices) -> NDArray[Any]:
-        values = np.empty(len(i))
+        values = np.full(len(i), np.nan)
         function, items = self._similarity.function, self._items
-        for t in range(len(i)):
-            try:
+        t = 0
+        # One try around the loop, not one a call: Ctrl-C comes between calls too.
+        try:
+            for t in range(len(i)):
                 value = function(items[i[t]], items[j[t]])
                 # float() would take "0.5", None fails late: look at the type first.
                 if not isinstance(value, (int, float, np.number, np.bool_)):
@@ -159,15 +165,17 @@ class _FunctionScorer(Scorer):
                 if isinstance(value, (complex, np.complexfloating)):
                     value = self._refuse(value)
                 values[t] = value
-            except BaseException as error:
-                pair = (int(i[t]), int(j[t]))
-                cause = error
-                if isinstance(error, _NotANumberError):
-                    cause = SimilarityError(self._describe(pair, error), pair=pair)
-                elif isinstance(error, Exception):
-                    cause = SimilarityError(self._describe(pair, error), pair=pair)
+            shut()
+        except BaseException as error:
+            shut()
+            pair = (int(i[t]), int(j[t]))
+            cause = error
+            if isinstance(error, Exception):
+                cause = SimilarityError(self._describe(pair, error), pair=pair)
+                if not isinstance(error, _NotANumberError):
                     cause.__cause__ = error
-                raise Interrupted(values[:t], cause) from error
+            done = t + int(np.isfinite(values[t]))
+            raise Interrupted(values[:done], cause) from error
         return values
 
     def _as_scalar(self, value: Any) -> Any:

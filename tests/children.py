@@ -1,6 +1,7 @@
 """What the tests of durable runs do in processes of their own: some are killed."""
 
 import asyncio
+import contextlib
 import itertools
 import os
 import random
@@ -177,13 +178,27 @@ def interrupted(store, log, kind):
         )
     else:
         similarity = fp.from_function(slow, symmetric=True, chunk=500, name="judge")
-    executor = None if kind in ("async", "serial") else kind
     try:
-        fp.approximate(
-            range(200), similarity, method="sms", store=store, executor=executor
-        )
+        with _workers(kind) as executor:
+            fp.approximate(
+                range(200), similarity, method="sms", store=store, executor=executor
+            )
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+@contextlib.contextmanager
+def _workers(kind):
+    if kind == "dask":
+        import distributed
+
+        cluster = distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        )
+        with cluster, distributed.Client(cluster) as client:
+            yield client
+    else:
+        yield None if kind in ("async", "serial") else kind
 
 
 if __name__ == "__main__":

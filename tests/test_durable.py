@@ -395,8 +395,12 @@ def test_lines_larger_than_memory_stay_on_disk(tmp_path):
         assert kinds <= {"zarr.json", "columns", "rows", "pairs", "runs", "lock"}
 
 
-@pytest.mark.parametrize("kind", ["serial", "async", "threads:2"])
+@pytest.mark.parametrize(
+    "kind", ["serial", "async", "threads:2", "processes:2", "dask"]
+)
 def test_ctrl_c_keeps_what_was_paid_for(tmp_path, kind):
+    if kind == "dask":
+        pytest.importorskip("distributed")
     store, log = tmp_path / "store", tmp_path / "log"
     log.touch()
     with child("interrupted", store, log, kind) as run:

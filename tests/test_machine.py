@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from experiments.machine import Machine, Principal
+from experiments import machine as machines
+from experiments.machine import Machine, Principal, leading
 
 
 def objective(weights, features, labels, C):
@@ -79,3 +80,17 @@ def test_a_kernel_and_its_features_make_the_same_machine():
         linear.fit().decision(features[test]),
         atol=1e-4,
     )
+
+
+def test_leading_directions_of_a_large_matrix_are_as_good_as_the_best(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((900, 12))
+    far = np.linalg.norm(X[:, None] - X[None], axis=2)
+    K = np.exp(-0.3 * far) - 0.05 * np.cos(far)  # not positive semidefinite
+    s = 40
+    best = np.sort(np.abs(np.linalg.eigvalsh(K)))[::-1]
+    monkeypatch.setattr(machines, "EXACT", 100)
+    found = np.sum(leading(K, s) ** 2, axis=0)  # magnitudes of eigenvalues
+    assert np.allclose(found, best[:s], rtol=0.03)
+    left, least = (best**2).sum() - (found**2).sum(), (best[s:] ** 2).sum()
+    assert left < 1.01 * least

@@ -161,7 +161,7 @@ class _Task:
             texts = _split(self.data, self.name, split)
             chosen, history = _searched(self.searching, split)
             best.append(chosen)
-            tried += history
+            tried += history if self.searching is self else []
             found += [
                 (run, self._test(texts, chosen, TESTED + run))
                 for run in range(split, self.runs, self.plan.splits)

@@ -113,7 +113,7 @@ What reproduces, and what does not. On Twitter:
 
 On Recipe-L:
 
-- At small rank the default leads, 1.2 points ahead of the best of the paper's methods,
+- At small rank the default leads, 1.1 points ahead of the best of the paper's methods,
   in two runs that differ by less than a tenth of a point, with no search of its own. Then
   come regularized Nyström with a prior, StaCUR and SMS, which are equal, WME, and SiCUR;
   the paper has SMS first, SiCUR second, WME last.

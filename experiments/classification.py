@@ -111,7 +111,7 @@ PLANS = {
     ("ohsumed", "small"): Plan((100, 550), 5, 12, 20, (6, 3, 5)),
     ("twitter", "large"): Plan((900, 1_500), 5, 4, 5, (3, 2, 5)),
     ("20news", "small"): Plan((100, 550), 3, 6, 20, (4, 1, 2), SUBLINEAR),
-    ("ohsumed", "large"): Plan((900, 2_500), 3, 4, 3, (3, 1, 2)),
+    ("ohsumed", "large"): Plan((900, 2_500), 3, 4, 20, (3, 1, 2)),
     ("recipe", "large"): Plan((900, 4_096), 3, 4, 3, (3, 1, 1), dear=True),
     ("20news", "large"): Plan((900, 1_500), 3, 4, 3, (3, 1, 1), SUBLINEAR, block=1.25),
 }

@@ -130,7 +130,7 @@ On Ohsumed:
   regularized Nyström are level with them, no more.
 - At large rank SMS is at the paper's level, StaCUR and SiCUR are as good; the paper's
   StaCUR loses 3 points from small to large rank and is 10 points below this one. The
-  default is 0.4 points ahead of them, of two runs that are 0.7 apart: no lead.
+  default is half a point ahead of them, of two runs that are 0.7 apart: no lead.
 - WME's features take a tenth of the seconds of SMS at small rank, in the paper a seventh.
 
 On 20News:

@@ -9,9 +9,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
+from experiments.machine import tensor
 from fewpairs.arguments import identity_of
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.exponential import as_distance
@@ -30,10 +31,15 @@ __all__ = [
     "StoredWMD",
     "all_distances",
     "distinct",
+    "on_gpu",
     "pool",
 ]
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 BLOCK = 256  # columns that are asked for at once
+BLOCK_ON_GPU = 1_024
 
 Words = list[list[str]]
 Tell = Callable[[str], None]
@@ -46,13 +52,51 @@ def _to_stderr(line: str) -> None:
 def all_distances(
     data: Path, name: str, *, toy: bool, tell: Tell = _to_stderr
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Return the distances of distinct documents, and which of them everyone is."""
+    """Return the distances of distinct documents, and which of them everyone is.
+
+    On a GPU they take a minute or two, so they are one array on disk, which processes
+    share, and no ledger.
+    """
     texts = corpus(data, name)
     first, inverse = distinct(texts)
     words = [texts.words[t] for t in first]
-    ledger = workshop(data, toy=toy) / f"{name}-distinct"
+    path = workshop(data, toy=toy) / f"{name}-distinct"
+    if on_gpu():
+        return _solved_on_gpu(path.with_suffix(".npy"), data, words, tell), inverse
     metric = _WordMovers(fp.WMD(glove(data)))
-    return _columns(ledger, metric, words, np.arange(len(words)), tell), inverse
+    return _columns(path, metric, words, np.arange(len(words)), tell), inverse
+
+
+@cache
+def on_gpu() -> bool:
+    """Whether there is a GPU that distances can be solved on."""
+    try:
+        from fewpairs.kernels.word_movers_cuda import count_gpus
+    except ImportError:
+        return False
+    return count_gpus() > 0
+
+
+def _solved_on_gpu(
+    path: Path, data: Path, words: Words, tell: Tell
+) -> NDArray[np.float32]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _turn(path.with_suffix(".lock")):
+        if not path.exists():
+            scorer: Any = fp.WMD(glove(data), device="cuda").bind(words)
+            n, part = len(words), path.with_suffix(".part")
+            out = np.lib.format.open_memmap(
+                part, mode="w+", dtype=np.float32, shape=(n, n)
+            )
+            for start in range(0, n, BLOCK_ON_GPU):
+                here = slice(start, min(start + BLOCK_ON_GPU, n))
+                rows, columns = np.arange(n)[here], np.arange(start, n)
+                out[here, start:] = scorer.distances(rows, columns)
+                out[start:, here] = out[here, start:].T
+                tell(f"{path.name}: {here.stop:,} of {n:,} documents")
+            out.flush()
+            part.rename(path)
+    return np.asarray(np.load(path, mmap_mode="c"))
 
 
 def pool(
@@ -139,15 +183,28 @@ class Everything(Distances):
 
     def __init__(self, data: Path, name: str, *, toy: bool) -> None:
         self._D, self._which = all_distances(data, name, toy=toy)
+        self._tensor: Tensor | None = None
         self.landmarks = np.arange(len(self._which))
 
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
-        """Look them up."""
-        return np.asarray(self._D[np.ix_(self._which[rows], self._which[columns])])
+        """Look them up, in the rows of the shorter side: they lie in one piece."""
+        down, across = self._which[rows], self._which[columns]
+        if len(down) > len(across):
+            return np.asarray(self._D[across][:, down].T)
+        return np.asarray(self._D[down][:, across])
 
     def pairs(self, i: Any, j: Any) -> NDArray[Any]:
         """Look them up."""
         return np.asarray(self._D[self._which[i], self._which[j]])
+
+    def tensor(self, rows: Any, columns: Any) -> "Tensor":
+        """Return a large block where it is worked on: a GPU holds all distances."""
+        if not on_gpu():
+            return tensor(self.block(rows, columns))
+        if self._tensor is None:
+            self._tensor = tensor(self._D)
+        down, across = tensor(self._which[rows]), tensor(self._which[columns])
+        return self._tensor[down][:, across]
 
 
 class Pool(Distances):

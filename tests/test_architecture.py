@@ -21,13 +21,14 @@ ROOMS = [
         f"kernels.{name}"
         for name in (
             "average_linkage bags blas large_pages largest lists reference scratch "
-            "selection simd vectors"
+            "segments selection simd vectors"
         ).split()
     },
     {"kernels.transport", "kernels.adam", "kernels.pair_gradient", "kernels.spectral"}
     | {"kernels.packed_products", "kernels.vector_functions"},
     {"kernels.documents", "kernels.pair_network", "kernels.transformer"},
-    {"kernels.word_movers", "kernels.pair_network_torch", "kernels.encoder_layer"},
+    {"kernels.word_movers", "kernels.pair_network_torch", "kernels.encoder_layer"}
+    | {"kernels.word_movers_cuda"},
     {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
     | {
         f"similarity.{name}"

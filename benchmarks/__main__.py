@@ -11,6 +11,7 @@ ALL = (
     "overhead",
     "tiny",
     "wmd",
+    "wmd_gpu",
     "pair_mlp",
     "cross_encoder",
     "larger",

@@ -1,4 +1,4 @@
-"""Word mover's distance on a GPU: what can be shown without one. See also test_gpu."""
+"""Word mover's distance on a GPU, and, where there is none, on one of one lane."""
 
 import sys
 
@@ -63,6 +63,11 @@ def assert_same(texts, X=None, rel=1e-6, **options):
     ours, exact = both(texts, X, **options)
     n = len(texts)
     rows, columns = np.arange(0, n, 3), np.arange(n)[::-1]
+    known = np.array([bool(set(text) & set(WORDS)) for text in texts])
+    for asked in (ours, exact):
+        far = np.isinf(asked.distances(np.arange(n), np.arange(n)))
+        assert np.array_equal(far, ~(known[:, None] & known | np.eye(n, dtype=bool)))
+    rows, columns = rows[known[rows]], columns[known[columns]]
     D = exact.distances(rows, columns)
     found = ours.distances(rows, columns)
     assert np.abs(found - D).max() <= rel * D.max()
@@ -119,21 +124,60 @@ def test_long_documents_leave_shared_memory(launched):
     assert np.abs(ours.distances(everything, everything) - exact).max() < 1e-6
     if launched is not None:
         # There are 64 KB: a tree of 2,100 words has more, one of 12 leaves room.
-        used = {name for name, *_ in launched}
+        used = {name for name, _, _ in launched}
         assert used == {"nothing_shared", "tree_shared", "all_shared"}
 
 
-def test_documents_that_are_too_long_are_solved_by_linear_programming(
-    launched, monkeypatch
-):
-    texts = random_texts(8, longest=6)
-    ours, exact = both([*texts, WORDS[:30]])
-    module = sys.modules[KERNEL]
-    monkeypatch.setattr(module, "MOST_NODES", 20)
-    everything = np.arange(9)
+def test_documents_that_are_too_long_are_refused(launched, monkeypatch):
+    monkeypatch.setattr("fewpairs.similarity.wmd.MOST_NODES", 60)
+    both([WORDS[:30], WORDS[20:50], WORDS[:2]])
+    with pytest.raises(fp.InputError, match=r"has 31 different words.*60 together"):
+        both([WORDS[:30], WORDS[20:51], WORDS[:2]])
+
+
+def test_nothing_runs_on_when_a_call_ends_early(library, monkeypatch):
+    if library is None:
+        pytest.skip("what a GPU does meanwhile cannot be seen")
+    fake = put_in_place(fake_cupy(library), monkeypatch)
+    ours, exact = both(random_texts(60))
+    empty, asked = fake.empty, []
+
+    def interrupted(size, dtype):
+        asked.append(size)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return empty(size, dtype)
+
+    fake.empty = interrupted
+    everything = np.arange(60)
+    with pytest.raises(KeyboardInterrupt):
+        ours.distances(everything, everything)
+    streams = ours._kernel._streams
+    assert [s.used for s in streams] == [1, 1, 1]
+    assert all(s.waited for s in streams)
+    fake.empty = empty
     D = ours.distances(everything, everything)
     assert np.abs(D - exact.distances(everything, everything)).max() < 1e-6
-    assert 0 < ours.fallbacks <= 17
+
+
+def test_where_memory_ends_it_is_freed_and_asked_for_again(library, monkeypatch):
+    if library is None:
+        pytest.skip("a GPU's memory is not used up here")
+    fake = put_in_place(fake_cupy(library), monkeypatch)
+    ours, exact = both(random_texts(60))
+    empty, asked = fake.empty, []
+
+    def short(size, dtype):
+        asked.append(size)
+        if len(asked) == 2:
+            raise fake.cuda.memory.OutOfMemoryError
+        return empty(size, dtype)
+
+    fake.empty = short
+    everything = np.arange(60)
+    D = ours.distances(everything, everything)
+    assert np.abs(D - exact.distances(everything, everything)).max() < 1e-6
+    assert fake.launched.count("freed") == 1
 
 
 def test_large_blocks_go_part_by_part(launched, monkeypatch):
@@ -181,8 +225,9 @@ def test_compiling_is_told(launched):
 
 
 def test_a_gpu_that_is_not_there(monkeypatch):
-    with pytest.raises(fp.InputError, match="device is 'gpu'; pass 'cuda'"):
-        fp.WMD((WORDS, vectors()), device="gpu")
+    for wrong in ("gpu", 0):
+        with pytest.raises(fp.InputError, match=f"device is {wrong!r}; pass 'cuda'"):
+            fp.WMD((WORDS, vectors()), device=wrong)
     monkeypatch.setitem(sys.modules, "cupy", None)
     monkeypatch.delitem(sys.modules, KERNEL, raising=False)
     with pytest.raises(fp.MissingExtraError, match=r"pip install \"fewpairs\[cuda\]\""):
@@ -195,16 +240,32 @@ def test_a_gpu_that_is_not_there(monkeypatch):
 def test_no_driver_is_no_gpu(monkeypatch):
     fake = put_in_place(fake_cupy(None), monkeypatch)
 
+    class CUDARuntimeError(RuntimeError):
+        status = 100
+
     def fail():
-        message = "cudaErrorNoDevice"
-        raise RuntimeError(message)
+        raise CUDARuntimeError
 
     fake.cuda.runtime.getDeviceCount = fail
+    fake.cuda.runtime.CUDARuntimeError = CUDARuntimeError
     with pytest.raises(fp.InputError, match="sees 0 GPUs"):
+        fp.WMD((WORDS, vectors()), device="cuda")
+    CUDARuntimeError.status = 3  # what a fork of a process with a GPU gets
+    with pytest.raises(CUDARuntimeError):
         fp.WMD((WORDS, vectors()), device="cuda")
 
 
-lengths = st.lists(st.integers(1, 900), min_size=1, max_size=40)
+def test_texts_without_a_known_word(launched):
+    assert_same([["w1", "w2"], ["?"], ["w3"], [], ["w1", "w5"]], empty="zero")
+
+
+def test_the_reference_is_asked_in_its_own_chunks(launched, monkeypatch):
+    monkeypatch.setenv("FEWPAIRS_KERNEL", "reference")
+    ours = fp.WMD((WORDS, vectors()), device="cuda").bind(random_texts(3))
+    assert ours.chunk == type(ours).chunk
+
+
+lengths = st.lists(st.integers(0, 900), min_size=1, max_size=40)
 
 
 @given(lengths, st.integers(1, 70), st.data())

@@ -181,11 +181,20 @@ def _visible() -> list[str]:
     given = os.environ.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
         return [name for name in given.split(",") if name]
-    try:
+    return [str(number) for number in range(_count_gpus())]
+
+
+def _count_gpus() -> int:
+    """Return how many GPUs torch sees, or CuPy where there is no torch."""
+    with contextlib.suppress(ImportError):
         import torch
-    except ImportError:
-        return []
-    return [str(number) for number in range(torch.cuda.device_count())]
+
+        return int(torch.cuda.device_count())
+    with contextlib.suppress(ImportError):
+        from fewpairs.kernels.word_movers_cuda import count_gpus
+
+        return count_gpus()
+    return 0
 
 
 def _start(numbers: Any, count: int, devices: list[str]) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "Batch",
     "Segments",
     "batches",
+    "cost_bytes",
     "of_block",
     "of_pairs",
     "tree_bytes",
@@ -24,7 +25,10 @@ __all__ = [
 Indices = NDArray[np.int64]
 
 # Nodes (words of both documents) up to which segments are one batch.
-_STEPS = np.array([16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048])
+_STEPS = np.array(
+    [16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536]
+    + [2_048 << t for t in range(6)]
+)
 _WORDS = 2_048
 MOST_NODES = 65_535  # are numbered in 16 bits
 
@@ -137,5 +141,14 @@ def batches(lengths: Indices, segments: Segments) -> Iterator[Batch]:
 
 def tree_bytes(batch: Batch) -> int:
     """Return what a warp needs beside costs: see ``Work`` in ``word_movers.cu``."""
-    needed = 28 * batch.nodes + 10 * batch.longest
-    return -(-needed // 16) * 16
+    return _whole(28 * batch.nodes + 10 * batch.longest)
+
+
+def cost_bytes(batch: Batch) -> int:
+    """Return what a warp needs for its costs."""
+    return _whole(4 * batch.cells)
+
+
+def _whole(size: int) -> int:
+    """Round up, so that what lies behind is aligned."""
+    return -(-size // 16) * 16

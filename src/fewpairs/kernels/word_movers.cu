@@ -584,13 +584,13 @@ DEVICE void solve_segment(const Texts &t, Work &w, int anchor, const int *others
 }
 
 // Segment s: `anchor[s]` against others[first[s] : first[s] + count[s]], written from
-// out[place[s]] on. `nodes`, `longest` and `cells` are the most that a warp needs; `spare`
+// out[place[s]] on. `nodes`, `longest` and the bytes are the most that a warp needs; `spare`
 // is a warp's memory for what is not in shared memory: the tree, then the costs.
 #define ARGUMENTS                                                                        \
   const float4 *vectors, int quads, const Long *start, const int *word,                  \
       const double *mass, const int *anchor, const int *others, const Long *first,       \
       const int *count, const Long *place, int segments, int nodes, int longest,         \
-      Long tree_bytes, Long cells, double tolerance, int relaxed, char *spare,           \
+      Long tree_bytes, Long cost_bytes, double tolerance, int relaxed, char *spare,      \
       int *taken, double *out
 
 #ifdef __CUDACC__
@@ -610,7 +610,7 @@ DEVICE void take_segments(ARGUMENTS, char *tree, float *cost) {
 
 #define PASSED                                                                           \
   vectors, quads, start, word, mass, anchor, others, first, count, place, segments,      \
-      nodes, longest, tree_bytes, cells, tolerance, relaxed, spare, taken, out
+      nodes, longest, tree_bytes, cost_bytes, tolerance, relaxed, spare, taken, out
 KERNEL all_shared(ARGUMENTS) {
   extern __shared__ double memory[];
   char *own = (char *)memory;
@@ -619,11 +619,11 @@ KERNEL all_shared(ARGUMENTS) {
 
 KERNEL tree_shared(ARGUMENTS) {
   extern __shared__ double memory[];
-  take_segments(PASSED, (char *)memory, (float *)spare + blockIdx.x * cells);
+  take_segments(PASSED, (char *)memory, (float *)(spare + blockIdx.x * cost_bytes));
 }
 
 KERNEL nothing_shared(ARGUMENTS) {
-  char *own = spare + blockIdx.x * (tree_bytes + 4 * cells);
+  char *own = spare + blockIdx.x * (tree_bytes + cost_bytes);
   take_segments(PASSED, own, (float *)(own + tree_bytes));
 }
 #else

@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from functools import cache, cached_property
 from importlib.resources import files
+from threading import Lock
 from typing import Any
 
 import cupy
@@ -14,10 +15,10 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.bags import Corpus
 from fewpairs.kernels.segments import (
-    MOST_NODES,
     Batch,
     Segments,
     batches,
+    cost_bytes,
     of_block,
     of_pairs,
     tree_bytes,
@@ -32,6 +33,8 @@ _TOLERANCE = 1e-13
 _PAIRS = 1 << 24  # whose distances are on the GPU at a time
 _LONGEST_SEGMENT = 64  # pairs: enough to learn prices from
 _FEWEST_WARPS = 16  # on a multiprocessor, for whose costs there must be shared memory
+_SHARES = 16  # of the GPU's memory, one of which a batch may take
+_NO_GPU = (35, 100)  # cudaErrorInsufficientDriver, cudaErrorNoDevice
 _RESERVED = 1_024  # bytes of shared memory that every block takes for itself
 
 
@@ -47,6 +50,8 @@ class Cuda:
     def __init__(self, device: int = 0) -> None:
         self._device = cupy.cuda.Device(device)
         self._held: tuple[Corpus, tuple[Any, ...]] | None = None
+        self._streams: list[Any] = []
+        self._lock = Lock()  # one call keeps the GPU busy
 
     def prepare(self, tell: Callable[[str], None]) -> None:
         """Compile the code, or load what CuPy has kept of it."""
@@ -113,26 +118,35 @@ class Cuda:
     ) -> None:
         """Write the distances of segments whose last axis is in this order."""
         lengths = np.diff(corpus.bags.start)
-        with self._device:
+        back = np.empty(len(order), dtype=np.int64)
+        back[order] = np.arange(len(order))
+        with self._lock, self._device:
             texts = self._texts(corpus)
             others = cupy.asarray(segments.others)
             found = cupy.full(out.shape, -1.0)
             cupy.cuda.get_current_stream().synchronize()
             # Side by side: while the last ones of a batch are solved, the next begins.
-            running = []
-            for batch in batches(lengths, segments):
-                if batch.nodes > MOST_NODES:
-                    continue  # stays below 0: linear programming steps in
-                with cupy.cuda.Stream(non_blocking=True) as stream:
-                    used = self._launch(texts, batch, others, relaxed, found)
-                running.append((stream, used))
-            for stream, _ in running:
-                stream.synchronize()
-            back = np.empty(len(order), dtype=np.int64)
-            back[order] = np.arange(len(order))
+            used = []
+            try:
+                for number, batch in enumerate(batches(lengths, segments)):
+                    with self._stream(number):
+                        used.append(self._launch(texts, batch, others, relaxed, found))
+            finally:
+                # Memory that is still written to must not go to anyone else.
+                self._wait()
             found[..., cupy.asarray(back)].get(out=out)
         # Costs are in units of the scale; what was not found stays below 0.
         out *= corpus.scale or 1.0
+
+    def _stream(self, number: int) -> Any:
+        """Return one of the streams, which keep their memory for the next call."""
+        while len(self._streams) <= number:
+            self._streams.append(cupy.cuda.Stream(non_blocking=True))
+        return self._streams[number]
+
+    def _wait(self) -> None:
+        for stream in self._streams:
+            stream.synchronize()
 
     def _texts(self, corpus: Corpus) -> tuple[Any, ...]:
         """Return the documents on the GPU; they stay there for the next call."""
@@ -162,7 +176,7 @@ class Cuda:
     ) -> tuple[Any, ...]:
         """Start a batch; return the arrays that it reads until it ends."""
         anchor, _, first, length, place = batch.segments
-        tree, costs = tree_bytes(batch), 4 * batch.cells
+        tree, costs = tree_bytes(batch), cost_bytes(batch)
         # Costs beside the tree where enough warps find room, else where the cache is.
         room = self._shared // _FEWEST_WARPS - _RESERVED
         if tree + costs <= room:
@@ -172,16 +186,13 @@ class Cuda:
         else:
             name, shared, spare = "nothing_shared", 0, tree + costs
         function = _function(name, self._device.id)
-        function.max_dynamic_shared_size_bytes = max(
-            function.max_dynamic_shared_size_bytes, shared
-        )
         fitting = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.kernel.ptr, _WARP, shared
         )
         warps = min(len(anchor), max(1, fitting) * self._processors)
         if spare:
-            free = cupy.cuda.runtime.memGetInfo()[0]
-            warps = max(1, min(warps, free // 2 // spare))
+            warps = max(1, min(warps, self._memory // _SHARES // spare))
+        memory = self._take(max(16, warps * spare))
         send = cupy.asarray
         arguments = (
             *texts,
@@ -194,15 +205,28 @@ class Cuda:
             np.int32(batch.nodes),
             np.int32(batch.longest),
             np.int64(tree),
-            np.int64(batch.cells),
+            np.int64(costs),
             np.float64(_TOLERANCE),
             np.int32(relaxed),
-            cupy.empty(max(16, warps * spare), dtype=np.uint8),
+            memory,
             cupy.zeros(1, dtype=np.int32),
             out,
         )
         function((warps,), (_WARP,), arguments, shared_mem=shared)
         return arguments
+
+    def _take(self, size: int) -> Any:
+        """Return so many bytes; where none are left, after all others are done."""
+        try:
+            return cupy.empty(size, dtype=np.uint8)
+        except cupy.cuda.memory.OutOfMemoryError:
+            self._wait()
+            cupy.get_default_memory_pool().free_all_blocks()
+            return cupy.empty(size, dtype=np.uint8)
+
+    @cached_property
+    def _memory(self) -> int:
+        return int(cupy.cuda.runtime.memGetInfo()[1])
 
     @cached_property
     def _processors(self) -> int:
@@ -218,8 +242,10 @@ def count_gpus() -> int:
     """Return how many GPUs there are: 0 also where there is no driver."""
     try:
         return int(cupy.cuda.runtime.getDeviceCount())
-    except cupy.cuda.runtime.CUDARuntimeError:
-        return 0
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        if error.status in _NO_GPU:
+            return 0
+        raise
 
 
 def _padded(vectors: NDArray[np.float64], scale: float) -> NDArray[np.float32]:
@@ -238,6 +264,10 @@ def _padded(vectors: NDArray[np.float64], scale: float) -> NDArray[np.float32]:
 @cache
 def _function(name: str, device: int) -> Any:
     """Return compiled code, of the GPU that is in use now."""
-    del device  # it is the key
     source = files("fewpairs.kernels").joinpath("word_movers.cu").read_text("utf-8")
-    return cupy.RawModule(code=source, options=("--std=c++17",)).get_function(name)
+    module = cupy.RawModule(code=source, options=("--std=c++17",))
+    function = module.get_function(name)
+    # Once and for all: a lower limit would be seen by whoever else starts it.
+    limit = cupy.cuda.Device(device).attributes["MaxSharedMemoryPerBlockOptin"]
+    function.max_dynamic_shared_size_bytes = limit
+    return function

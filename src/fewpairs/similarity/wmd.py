@@ -15,6 +15,7 @@ from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.kernels import reference
 from fewpairs.kernels.bags import Corpus
 from fewpairs.kernels.blas import cores
+from fewpairs.kernels.segments import MOST_NODES
 from fewpairs.similarity.base import Indices, Scorer, Similarity
 from fewpairs.similarity.word_bags import bags_of, vectors_of
 from fewpairs.similarity.word_vectors import word_vectors
@@ -75,7 +76,7 @@ class WMD(Similarity):
         At most so many, BLAS included; ``None`` takes all cores.
     device
         ``"cuda"``, or ``"cuda:1"`` for the second GPU, solves there (extra ``cuda``,
-        see below); ``None`` on the cores.
+        see below); ``None`` on the cores. With ``executor="gpus"`` it is ``"cuda"``.
 
     On a GPU costs are rounded to single precision: distances are then within 1e-6, for
     vectors of length 1, of those of the cores. It takes CuPy: ``pip install
@@ -230,8 +231,19 @@ class WMDScorer(Scorer):
         )
         self._threads = similarity.threads or cores()
         self._kernel = _kernel(similarity.device)
-        if similarity.device is not None:
+        if similarity.device is not None and self._kernel is not reference:
             self.chunk = _CHUNK_ON_GPU
+            self._refuse_too_long()
+
+    def _refuse_too_long(self) -> None:
+        longest = np.sort(np.diff(self._corpus.bags.start))[-2:]
+        if longest.sum() > MOST_NODES:
+            msg = (
+                f"fewpairs.WMD: the longest text has {longest[-1]:,} different words; "
+                f"a GPU takes two texts of {MOST_NODES:,} together at most. Leave "
+                "device out to solve on the cores."
+            )
+            raise InputError(msg)
 
     def prepare(self, tell: Callable[[str], None]) -> None:
         """Compile the native code, or load it if it was compiled before."""
@@ -286,6 +298,7 @@ class WMDScorer(Scorer):
 
 def _kernel(device: str | None) -> Any:
     """Return what solves: the native kernel, its twin, or that of a GPU."""
+    number = None if device is None else _number_of(device)
     asked = os.environ.get("FEWPAIRS_KERNEL", "native")
     if asked == "reference":
         return reference
@@ -295,8 +308,8 @@ def _kernel(device: str | None) -> Any:
             "it to 'native' or 'reference', or unset it."
         )
         raise InputError(msg)
-    if device is not None:
-        return _on_gpu(device)
+    if number is not None:
+        return _on_gpu(number)
     try:
         from fewpairs.kernels import word_movers
     except ImportError as error:
@@ -309,26 +322,30 @@ def _kernel(device: str | None) -> Any:
     return word_movers
 
 
-def _on_gpu(device: str) -> Any:
-    named = re.fullmatch(r"cuda(?::(\d+))?", device)
+def _number_of(device: str) -> int:
+    named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
     if named is None:
         msg = (
             f"fewpairs.WMD: device is {device!r}; pass 'cuda', 'cuda:1' for the second "
             "GPU and so on, or None for the cores."
         )
         raise InputError(msg)
+    return int(named[1] or 0)
+
+
+def _on_gpu(number: int) -> Any:
     try:
         from fewpairs.kernels.word_movers_cuda import Cuda, count_gpus
     except ImportError as error:
         msg = (
-            f"fewpairs.WMD: device={device!r} needs CuPy. Run: pip install "
+            "fewpairs.WMD: a GPU needs CuPy. Run: pip install "
             '"fewpairs[cuda]", or pip install cupy-cuda12x where CUDA is 12.'
         )
         raise MissingExtraError(msg) from error
-    number, there = int(named[1] or 0), count_gpus()
+    there = count_gpus()
     if number >= there:
         msg = (
-            f"fewpairs.WMD: device is {device!r}, and CuPy sees {there} "
+            f"fewpairs.WMD: device is 'cuda:{number}', and CuPy sees {there} "
             f"GPU{'' if there == 1 else 's'}. Pass another one, or leave device out to "
             "solve on the cores."
         )

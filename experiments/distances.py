@@ -2,7 +2,8 @@
 
 All pairs, or the columns of a pool of training documents. A run that is stopped goes on
 with the next chunk, and a ledger of other documents or word vectors is refused. γ is no
-part of it: exp(−γ·distance) of any γ takes no new evaluation.
+part of it: exp(−γ·distance) of any γ takes no new evaluation. On a GPU all pairs are
+one array instead, named by the documents and word vectors, made anew if it was stopped.
 """
 
 import sys
@@ -54,15 +55,15 @@ def all_distances(
 ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return the distances of distinct documents, and which of them everyone is.
 
-    On a GPU they take a minute or two, so they are one array on disk, which processes
-    share, and no ledger.
+    On a GPU they take minutes, so they are one array on disk, which processes share,
+    and no ledger.
     """
     texts = corpus(data, name)
     first, inverse = distinct(texts)
     words = [texts.words[t] for t in first]
     path = workshop(data, toy=toy) / f"{name}-distinct"
     if on_gpu():
-        return _solved_on_gpu(path.with_suffix(".npy"), data, words, tell), inverse
+        return _solved_on_gpu(path, data, words, tell), inverse
     metric = _WordMovers(fp.WMD(glove(data)))
     return _columns(path, metric, words, np.arange(len(words)), tell), inverse
 
@@ -80,10 +81,13 @@ def on_gpu() -> bool:
 def _solved_on_gpu(
     path: Path, data: Path, words: Words, tell: Tell
 ) -> NDArray[np.float32]:
+    wmd = fp.WMD(glove(data), device="cuda")
+    identity = "-".join(part[:8] for part in identity_of(wmd, words))
+    path = path.with_name(f"{path.name}-{identity}.npy")
     path.parent.mkdir(parents=True, exist_ok=True)
     with _turn(path.with_suffix(".lock")):
         if not path.exists():
-            scorer: Any = fp.WMD(glove(data), device="cuda").bind(words)
+            scorer: Any = wmd.bind(words)
             n, part = len(words), path.with_suffix(".part")
             out = np.lib.format.open_memmap(
                 part, mode="w+", dtype=np.float32, shape=(n, n)

@@ -120,7 +120,7 @@ PLANS = {
     ("ohsumed", "small"): Plan((100, 550), 5, 12, 20, (6, 20, 5)),
     ("twitter", "large"): Plan((900, 1_500), 5, 4, 20, (3, 20, 20), splits=5),
     ("20news", "small"): Plan((100, 550), 3, 6, 20, (4, 20, 5)),
-    ("ohsumed", "large"): Plan((900, 2_500), 3, 4, 20, (3, 20, 2)),
+    ("ohsumed", "large"): Plan((900, 2_500), 3, 4, 20, (3, 20, 20)),
     ("recipe", "large"): Plan((900, 4_096), 3, 4, 20, (3, 20, 1), dear=True),
     ("20news", "large"): Plan(
         (900, 4_096), 3, 4, 20, (3, 20, 1), dear=True, timed=1_500

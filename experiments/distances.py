@@ -22,6 +22,7 @@ from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
 from experiments.machine import tensor
 from fewpairs.arguments import identity_of
+from fewpairs.kernels.word_movers_cuda import count_gpus
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.exponential import as_distance
 
@@ -72,10 +73,9 @@ def all_distances(
 def on_gpu() -> bool:
     """Whether there is a GPU that distances can be solved on."""
     try:
-        from fewpairs.kernels.word_movers_cuda import count_gpus
+        return count_gpus() > 0
     except ImportError:
         return False
-    return count_gpus() > 0
 
 
 def _solved_on_gpu(

@@ -9,7 +9,6 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-import cupy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,6 +47,9 @@ class Cuda:
     """
 
     def __init__(self, device: int = 0) -> None:
+        import cupy
+
+        self._cupy: Any = cupy
         self._device = cupy.cuda.Device(device)
         self._held: tuple[Corpus, tuple[Any, ...]] | None = None
         self._streams: list[Any] = []
@@ -122,9 +124,9 @@ class Cuda:
         back[order] = np.arange(len(order))
         with self._lock, self._device:
             texts = self._texts(corpus)
-            others = cupy.asarray(segments.others)
-            found = cupy.full(out.shape, -1.0)
-            cupy.cuda.get_current_stream().synchronize()
+            others = self._cupy.asarray(segments.others)
+            found = self._cupy.full(out.shape, -1.0)
+            self._cupy.cuda.get_current_stream().synchronize()
             # Side by side: while the last ones of a batch are solved, the next begins.
             used = []
             try:
@@ -134,14 +136,14 @@ class Cuda:
             finally:
                 # Memory that is still written to must not go to anyone else.
                 self._wait()
-            found[..., cupy.asarray(back)].get(out=out)
+            found[..., self._cupy.asarray(back)].get(out=out)
         # Costs are in units of the scale; what was not found stays below 0.
         out *= corpus.scale or 1.0
 
     def _stream(self, number: int) -> Any:
         """Return one of the streams, which keep their memory for the next call."""
         while len(self._streams) <= number:
-            self._streams.append(cupy.cuda.Stream(non_blocking=True))
+            self._streams.append(self._cupy.cuda.Stream(non_blocking=True))
         return self._streams[number]
 
     def _wait(self) -> None:
@@ -153,7 +155,7 @@ class Cuda:
         if self._held is None or self._held[0] is not corpus:
             vectors = _padded(corpus.vectors, corpus.scale)
             bags = corpus.bags
-            send = cupy.asarray
+            send = self._cupy.asarray
             self._held = (
                 corpus,
                 (
@@ -186,14 +188,14 @@ class Cuda:
         else:
             name, shared, spare = "nothing_shared", 0, tree + costs
         function = _function(name, self._device.id)
-        fitting = cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
+        fitting = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
             function.kernel.ptr, _WARP, shared
         )
         warps = min(len(anchor), max(1, fitting) * self._processors)
         if spare:
             warps = max(1, min(warps, self._memory // _SHARES // spare))
         memory = self._take(max(16, warps * spare))
-        send = cupy.asarray
+        send = self._cupy.asarray
         arguments = (
             *texts,
             send(anchor),
@@ -209,7 +211,7 @@ class Cuda:
             np.float64(_TOLERANCE),
             np.int32(relaxed),
             memory,
-            cupy.zeros(1, dtype=np.int32),
+            self._cupy.zeros(1, dtype=np.int32),
             out,
         )
         function((warps,), (_WARP,), arguments, shared_mem=shared)
@@ -218,15 +220,15 @@ class Cuda:
     def _take(self, size: int) -> Any:
         """Return so many bytes; where none are left, after all others are done."""
         try:
-            return cupy.empty(size, dtype=np.uint8)
-        except cupy.cuda.memory.OutOfMemoryError:
+            return self._cupy.empty(size, dtype=np.uint8)
+        except self._cupy.cuda.memory.OutOfMemoryError:
             self._wait()
-            cupy.get_default_memory_pool().free_all_blocks()
-            return cupy.empty(size, dtype=np.uint8)
+            self._cupy.get_default_memory_pool().free_all_blocks()
+            return self._cupy.empty(size, dtype=np.uint8)
 
     @cached_property
     def _memory(self) -> int:
-        return int(cupy.cuda.runtime.memGetInfo()[1])
+        return int(self._cupy.cuda.runtime.memGetInfo()[1])
 
     @cached_property
     def _processors(self) -> int:
@@ -240,6 +242,8 @@ class Cuda:
 
 def count_gpus() -> int:
     """Return how many GPUs there are: 0 also where there is no driver."""
+    import cupy
+
     try:
         return int(cupy.cuda.runtime.getDeviceCount())
     except cupy.cuda.runtime.CUDARuntimeError as error:
@@ -264,6 +268,8 @@ def _padded(vectors: NDArray[np.float64], scale: float) -> NDArray[np.float32]:
 @cache
 def _function(name: str, device: int) -> Any:
     """Return compiled code, of the GPU that is in use now."""
+    import cupy
+
     source = files("fewpairs.kernels").joinpath("word_movers.cu").read_text("utf-8")
     module = cupy.RawModule(code=source, options=("--std=c++17",))
     function = module.get_function(name)

@@ -50,6 +50,10 @@ class WMD(Similarity):
     environment variable ``FEWPAIRS_KERNEL=reference`` has all pairs solved by SciPy,
     without numba: a thousand times slower, to check the native code against.
 
+    On a GPU costs are rounded to single precision: distances are then within 1e-6, for
+    vectors of length 1, of those of the cores. It takes CuPy: ``pip install
+    "fewpairs[cuda]"``, which has that of CUDA 13, or ``pip install cupy-cuda12x``.
+
     Parameters
     ----------
     vectors
@@ -76,11 +80,7 @@ class WMD(Similarity):
         At most so many, BLAS included; ``None`` takes all cores.
     device
         ``"cuda"``, or ``"cuda:1"`` for the second GPU, solves there (extra ``cuda``,
-        see below); ``None`` on the cores. With ``executor="gpus"`` it is ``"cuda"``.
-
-    On a GPU costs are rounded to single precision: distances are then within 1e-6, for
-    vectors of length 1, of those of the cores. It takes CuPy: ``pip install
-    "fewpairs[cuda]"``, which has that of CUDA 13, or ``pip install cupy-cuda12x``.
+        see above); ``None`` on the cores. With ``executor="gpus"`` it is ``"cuda"``.
 
     References
     ----------
@@ -336,13 +336,14 @@ def _number_of(device: str) -> int:
 def _on_gpu(number: int) -> Any:
     try:
         from fewpairs.kernels.word_movers_cuda import Cuda, count_gpus
+
+        there = count_gpus()
     except ImportError as error:
         msg = (
             "fewpairs.WMD: a GPU needs CuPy. Run: pip install "
             '"fewpairs[cuda]", or pip install cupy-cuda12x where CUDA is 12.'
         )
         raise MissingExtraError(msg) from error
-    there = count_gpus()
     if number >= there:
         msg = (
             f"fewpairs.WMD: device is 'cuda:{number}', and CuPy sees {there} "

@@ -11,7 +11,7 @@ from benchmarks.wmd import posts, recipes, tweets
 from fewpairs.similarity.word_vectors import word_vectors
 
 RUNS = 3
-# Columns of blocks: those of the GPU are larger, so that it is busy for a while.
+# Rows of a block on the cores, and of one on the GPU, so that it is busy for a while.
 CORPORA = {
     "tweets": (tweets, 100, 1_500),
     "recipes": (recipes, 50, 2_000),

@@ -1,6 +1,7 @@
 """Word mover's distance on a GPU, and, where there is none, on one of one lane."""
 
 import sys
+from itertools import count
 
 import numpy as np
 import pytest
@@ -135,45 +136,40 @@ def test_documents_that_are_too_long_are_refused(launched, monkeypatch):
         both([WORDS[:30], WORDS[20:51], WORDS[:2]])
 
 
-def test_nothing_runs_on_when_a_call_ends_early(library, monkeypatch):
+def failing_once(library, monkeypatch, at, error):
+    """A GPU whose memory of this number is not given when it is first asked for."""
     if library is None:
-        pytest.skip("what a GPU does meanwhile cannot be seen")
+        pytest.skip("a real GPU does not fail on demand")
     fake = put_in_place(fake_cupy(library), monkeypatch)
-    ours, exact = both(random_texts(60))
-    empty, asked = fake.empty, []
+    numbers, empty = count(1), fake.empty
 
-    def interrupted(size, dtype):
-        asked.append(size)
-        if len(asked) == 3:
-            raise KeyboardInterrupt
+    def failing(size, dtype):
+        if next(numbers) == at:
+            raise error(fake)
         return empty(size, dtype)
 
-    fake.empty = interrupted
+    fake.empty = failing
+    return fake
+
+
+def test_nothing_runs_on_when_a_call_ends_early(library, monkeypatch):
+    failing_once(library, monkeypatch, 3, lambda _: KeyboardInterrupt())
+    ours, exact = both(random_texts(60))
     everything = np.arange(60)
     with pytest.raises(KeyboardInterrupt):
         ours.distances(everything, everything)
     streams = ours._kernel._streams
     assert [s.used for s in streams] == [1, 1, 1]
     assert all(s.waited for s in streams)
-    fake.empty = empty
     D = ours.distances(everything, everything)
     assert np.abs(D - exact.distances(everything, everything)).max() < 1e-6
 
 
 def test_where_memory_ends_it_is_freed_and_asked_for_again(library, monkeypatch):
-    if library is None:
-        pytest.skip("a GPU's memory is not used up here")
-    fake = put_in_place(fake_cupy(library), monkeypatch)
+    fake = failing_once(
+        library, monkeypatch, 2, lambda fake: fake.cuda.memory.OutOfMemoryError()
+    )
     ours, exact = both(random_texts(60))
-    empty, asked = fake.empty, []
-
-    def short(size, dtype):
-        asked.append(size)
-        if len(asked) == 2:
-            raise fake.cuda.memory.OutOfMemoryError
-        return empty(size, dtype)
-
-    fake.empty = short
     everything = np.arange(60)
     D = ours.distances(everything, everything)
     assert np.abs(D - exact.distances(everything, everything)).max() < 1e-6
@@ -288,20 +284,20 @@ def rng_of(values, count):
 def check(sizes, cut, expected, most):
     found = np.full(len(expected), -1)
     for batch in segments.batches(sizes, cut):
-        for anchor, first, count, place in zip(
+        for anchor, first, length, place in zip(
             batch.segments.anchor,
             batch.segments.first,
             batch.segments.length,
             batch.segments.place,
             strict=True,
         ):
-            others = batch.segments.others[first : first + count]
-            assert 1 <= count <= most
+            others = batch.segments.others[first : first + length]
+            assert 1 <= length <= most
             # The last one may go beyond.
             assert sizes[others[:-1]].sum() < 2_048
             assert sizes[anchor] <= batch.longest
             assert (sizes[anchor] + sizes[others] <= batch.nodes).all()
             assert (sizes[anchor] * sizes[others] <= batch.cells).all()
-            assert (found[place : place + count] == -1).all(), "solved twice"
-            found[place : place + count] = anchor * 1_000 + others
+            assert (found[place : place + length] == -1).all(), "solved twice"
+            found[place : place + length] = anchor * 1_000 + others
     assert np.array_equal(found, expected)

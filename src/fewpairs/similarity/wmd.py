@@ -51,8 +51,9 @@ class WMD(Similarity):
     without numba: a thousand times slower, to check the native code against.
 
     On a GPU costs are rounded to single precision: distances are then within 1e-6, for
-    vectors of length 1, of those of the cores. It takes CuPy: ``pip install
-    "fewpairs[cuda]"``, which has that of CUDA 13, or ``pip install cupy-cuda12x``.
+    vectors of length 1, of those of the cores, and a ledger may hold both. It takes
+    CuPy: ``pip install "fewpairs[cuda]"``, which has that of CUDA 13, or ``pip install
+    cupy-cuda12x``.
 
     Parameters
     ----------

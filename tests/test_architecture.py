@@ -35,7 +35,7 @@ ROOMS = [
         for name in (
             "asynchronous strings token_overlap word_bags word_vectors wmd wme "
             "bert_forward bert_layers classifier_loading cross_encoder cross_options "
-            "exponential flat_forward flat_layers flat_pairs joined lanes "
+            "exponential flat_forward flat_layers flat_pairs items joined lanes "
             "pair_assembly pair_batches pair_mlp pair_training remembered"
         ).split()
     },

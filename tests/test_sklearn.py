@@ -242,7 +242,7 @@ def test_clusters_of_texts_by_threshold_number_and_cuts():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: SimilarityEmbedder(RATIO).fit("one text"), "pass a list"),
+        (lambda: SimilarityEmbedder(RATIO).fit("one text"), "Pass a sequence"),
         (lambda: SimilarityEmbedder(RATIO, store={}).fit(TEXTS), "Store, or None"),
         (lambda: SimilarityEmbedder(RATIO, gamma=-1).fit(TEXTS), "above 0"),
         (lambda: SimilarityEmbedder(RATIO).fit(["alone"]), "at least two"),

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
@@ -18,6 +18,8 @@ from fewpairs.arguments import (
     check_seed,
     check_target,
     identity_of,
+    known_by,
+    listed,
     with_prior,
 )
 from fewpairs.certificate import (
@@ -39,15 +41,17 @@ from fewpairs.progress import Progress, Silence, Status, as_progress
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.items import Items
 from fewpairs.tariff import Budget, Tariff, check_budget
 
 __all__ = ["approximate"]
 
 
 def approximate(
-    items: Sequence[Any] | None,
+    items: Iterable[Any] | None,
     similarity: Any,
     *,
+    column: str | None = None,
     method: str | Method = "auto",
     budget: Budget = 0.05,
     seed: int = 0,
@@ -63,10 +67,15 @@ def approximate(
     Parameters
     ----------
     items
-        Any sequence of at least two items; ``None`` where ``similarity`` is a matrix.
+        At least two items, in an order: a list, tuple or generator, a NumPy, Arrow or
+        polars array, a pandas Series, a column of a data set. They become a list, by
+        position. ``None`` where ``similarity`` is a matrix.
     similarity
         A :class:`~fewpairs.Similarity`, a function ``f(a, b) -> float``, or an n×n
         array (whose entries count as evaluations when they are read).
+    column
+        Where ``items`` is a table (pandas, polars, Arrow, a data set) or a list of
+        dicts: the column that holds the items.
     method
         ``"auto"``, ``"nystrom"``, ``"sms"``, ``"skeleton"``, ``"sicur"``,
         ``"stacur"``, ``"regularized"``, ``"optimal"``, or an instance such as
@@ -140,8 +149,9 @@ def approximate(
     ledger = as_ledger(store, call)
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
-    scorer = bind(items, recipe, call)
-    bound = as_prior(prior, items, scorer.n, call, kept=scorer.kept)
+    listed_items = listed(items, column, call)
+    scorer = bind(listed_items, recipe, call)
+    bound = as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
     chosen = with_prior(chosen, bound, call)
     run = Run(
         recipe=recipe,
@@ -151,10 +161,10 @@ def approximate(
         symmetrize=symmetrize,
         store=ledger,
         progress=shown,
-        items=items,
+        items=listed_items,
         executor=executor,
-        identity=partial(identity_of, recipe, items),
-        dropped=_dropped(scorer, items),
+        identity=partial(identity_of, recipe, known_by(items, listed_items)),
+        dropped=_dropped(scorer, listed_items),
     )
     expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
     if target_error is None:
@@ -174,7 +184,7 @@ class Run:
     store: Ledger | None
     progress: Progress
     identity: Callable[[], Identity]
-    items: Sequence[Any] | None = None
+    items: Items | None = None
     executor: Any = None
     dropped: int = 0
     reading: Reading | None = None  # of the run before
@@ -395,7 +405,7 @@ class Run:
         self.store.start(key, facts)
 
 
-def _dropped(scorer: Scorer, items: Sequence[Any] | None) -> int:
+def _dropped(scorer: Scorer, items: Items | None) -> int:
     """Return how many items the similarity was asked to leave out."""
     return 0 if scorer.kept is None or items is None else len(items) - scorer.n
 

@@ -1,7 +1,7 @@
 """Arguments: what calls are given, understood or refused by name."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
@@ -16,6 +16,7 @@ from fewpairs.methods import Auto, Method, Regularized
 from fewpairs.priors import Prior
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.function import from_function
+from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.matrix import from_matrix
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "check_seed",
     "check_target",
     "identity_of",
+    "known_by",
+    "listed",
     "with_prior",
 ]
 
@@ -46,22 +49,21 @@ def as_similarity(similarity: Any, call: str) -> Similarity:
     raise InputError(msg)
 
 
-def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scorer:
+def listed(items: Any, column: Any, call: str) -> Items | None:
+    """Return items as a list; ``None``, for a matrix, stays what it is."""
+    if items is None and column is None:
+        return None
+    return as_items(items, call, column=column)
+
+
+def bind(items: Items | None, similarity: Similarity, call: str) -> Scorer:
     """Bind a similarity to items that make sense."""
     if items is None:
         size = getattr(similarity, "size", None)
         if size is None:
             msg = f"{call}: items is None; only a precomputed matrix needs no items."
             raise InputError(msg)
-        items = range(size)
-    if isinstance(items, (str, bytes)) or not (
-        hasattr(items, "__len__") and hasattr(items, "__getitem__")
-    ):
-        msg = (
-            f"{call}: items is {items!r:.60}, of type {type(items).__name__}. Pass a "
-            "sequence with one entry an item, such as list(items)."
-        )
-        raise InputError(msg)
+        items = list(range(size))
     if len(items) < 2:
         got = "no items" if len(items) == 0 else "one item"
         msg = f"{call}: got {got}; it takes at least two to have a pair."
@@ -82,7 +84,12 @@ def bind(items: Sequence[Any] | None, similarity: Similarity, call: str) -> Scor
     return scorer
 
 
-def identity_of(similarity: Similarity, items: Sequence[Any] | None) -> Identity:
+def known_by(given: Any, items: Items | None) -> Any:
+    """Return what a ledger knows items by: the same as before they became a list."""
+    return given if isinstance(given, np.ndarray) else items
+
+
+def identity_of(similarity: Similarity, items: Any) -> Identity:
     """Return fingerprints of a similarity and of its items, for a ledger."""
     things: Iterable[Any] = () if items is None else items
     if isinstance(items, np.ndarray):  # at once, not row by row

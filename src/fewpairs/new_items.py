@@ -99,6 +99,7 @@ def project(
             "another method."
         )
         raise InputError(msg)
+    new_items = reader.checked(new_items, name)
     oracle = reader.outside(new_items, name)
     _check_prior(approx.factors, prior, new_items, name)
     new = approx.shape[0] + np.arange(len(new_items))

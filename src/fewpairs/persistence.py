@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.approximation import Approximation
-from fewpairs.arguments import as_similarity, bind
+from fewpairs.arguments import as_similarity, bind, listed
 from fewpairs.certificate import Certificate, HeldOut
 from fewpairs.entries import Axis, Entries, Moments
 from fewpairs.errors import InputError
@@ -33,6 +33,7 @@ from fewpairs.priors import as_prior
 from fewpairs.reader import Reader
 from fewpairs.receipt import Bill
 from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.items import Items
 
 __all__ = ["load", "save"]
 
@@ -73,7 +74,7 @@ def load(
     *,
     mmap: bool = False,
     prior: Any = None,
-    items: Sequence[Any] | None = None,
+    items: Iterable[Any] | None = None,
     similarity: Any = None,
 ) -> Approximation:
     """Read what :meth:`Approximation.save` wrote.
@@ -113,15 +114,16 @@ def load(
             )
             raise InputError(msg)
         scorer = recipe = None
+        fitted = listed(items, None, "fewpairs.load")
         if similarity is not None:
             recipe = as_similarity(similarity, "fewpairs.load")
-            scorer = bind(items, recipe, "fewpairs.load")
-            _check_same(index, scorer, items)
+            scorer = bind(fitted, recipe, "fewpairs.load")
+            _check_same(index, scorer, fitted)
         kept = None if scorer is None else scorer.kept
-        approx = _read(index, _reader(folder, mmap=mmap), prior, items, kept)
+        approx = _read(index, _reader(folder, mmap=mmap), prior, fitted, kept)
         if scorer is None or recipe is None:
             return approx
-        return replace(approx, source=_Loaded.of(approx, recipe, scorer, items))
+        return replace(approx, source=_Loaded.of(approx, recipe, scorer, fitted))
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes of its reader
@@ -133,9 +135,7 @@ def load(
         raise InputError(msg) from error
 
 
-def _check_same(
-    index: dict[str, Any], scorer: Scorer, items: Sequence[Any] | None
-) -> None:
+def _check_same(index: dict[str, Any], scorer: Scorer, items: Items | None) -> None:
     """Refuse other items than those that were fitted."""
     if scorer.n != index["n"]:
         msg = (
@@ -165,7 +165,7 @@ class _Loaded:
         approx: Approximation,
         recipe: Similarity,
         scorer: Scorer,
-        items: Sequence[Any] | None,
+        items: Items | None,
     ) -> "_Loaded":
         known, n = approx.known, approx.shape[0]
         # Both orders were paid for where everything costs more than each pair once.
@@ -249,7 +249,7 @@ def _read(
     index: dict[str, Any],
     get: Callable[[str], NDArray[Any]],
     prior: Any,
-    items: Sequence[Any] | None,
+    items: Items | None,
     kept: Indices | None,
 ) -> Approximation:
     n, has = index["n"], index["has"]

@@ -1,8 +1,9 @@
 """The plan: the bill before paying."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -14,6 +15,8 @@ from fewpairs.arguments import (
     bind,
     check_seed,
     identity_of,
+    known_by,
+    listed,
 )
 from fewpairs.ledger import Ledger
 from fewpairs.methods import Method, as_method
@@ -86,10 +89,11 @@ class Plan:
 
 
 def plan(
-    items: Sequence[Any] | None,
+    items: Iterable[Any] | None,
     similarity: Any,
     budget: Budget = 0.05,
     *,
+    column: str | None = None,
     method: str | Method = "auto",
     seed: int = 0,
     symmetrize: bool = True,
@@ -118,8 +122,9 @@ def plan(
     budget = check_budget(budget, call)
     seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
+    listed_items = listed(items, column, call)
     started = time.perf_counter()
-    scorer = bind(items, recipe, call)
+    scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
     foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
@@ -134,7 +139,7 @@ def plan(
             symmetrize=symmetrize,
             ledger=ledger,
             rng=rng,
-            identity=lambda: identity_of(recipe, items),
+            identity=partial(identity_of, recipe, known_by(items, listed_items)),
         )
         ledger.start("plan", {"method": "a plan's sample"})
         expected = settle(chosen, recipe, oracle.tariff, budget)

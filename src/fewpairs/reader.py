@@ -1,9 +1,9 @@
 """Reader: exact values once an approximation is made, counted and kept."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from fewpairs.errors import InputError
 from fewpairs.ledger import Identity, Ledger
 from fewpairs.oracle import Oracle, Reading
 from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.joined import Joined
 
 __all__ = ["Reader", "looks_like"]
@@ -43,7 +44,7 @@ class Reader:
         self,
         similarity: Similarity,
         scorer: Scorer,
-        items: Sequence[Any] | None,
+        items: Items | None,
         reading: Reading,
         *,
         symmetrize: bool,
@@ -51,7 +52,7 @@ class Reader:
         identity: Callable[[], Identity] | None = None,
     ) -> None:
         self.similarity = similarity
-        self.items = range(scorer.n) if items is None else items
+        self.items = list(range(scorer.n)) if items is None else items
         self._scorer = scorer
         self._reading = reading
         self._symmetrize = symmetrize
@@ -122,10 +123,9 @@ class Reader:
         with self._store.session():
             yield
 
-    def outside(self, new_items: Any, call: str) -> Oracle:
-        """Return a reader of n + m items: the fitted ones, and new ones after them."""
-        new = self.checked(new_items, call)
-        joined = Joined(self.similarity, self.items, self._scorer, new, call)
+    def outside(self, new_items: Items, call: str) -> Oracle:
+        """Return a reader of n + m items: the fitted ones, then `checked` new ones."""
+        joined = Joined(self.similarity, self.items, self._scorer, new_items, call)
         one_sided = self._reading.symmetric or self._symmetrize
         entries = Entries(joined.n, symmetric=one_sided)
         return Oracle(
@@ -135,23 +135,15 @@ class Reader:
             before=Reading(entries, self._reading.symmetric),
         )
 
-    def checked(self, new_items: Any, call: str) -> Sequence[Any]:
-        """Return new items as a sequence of what the fitted items are, or raise."""
-        if isinstance(new_items, (str, bytes)) or not (
-            hasattr(new_items, "__len__") and hasattr(new_items, "__getitem__")
-        ):
-            msg = (
-                f"{call}: new_items is {new_items!r:.60}, of type "
-                f"{type(new_items).__name__}. Pass a sequence with one entry an item, "
-                "such as [item]."
-            )
-            raise InputError(msg)
-        if len(new_items) == 0:
+    def checked(self, new_items: Any, call: str) -> Items:
+        """Return new items as a list of what the fitted items are, or raise."""
+        found = as_items(new_items, call, name="new_items")
+        if len(found) == 0:
             msg = f"{call}: new_items is empty; pass at least one item."
             raise InputError(msg)
         if self.similarity.by_position:
-            return cast("Sequence[Any]", new_items)
-        for t, item in enumerate(new_items):
+            return found
+        for t, item in enumerate(found):
             if not looks_like(item, self.items[0]):
                 msg = (
                     f"{call}: new_items[{t}] is {item!r:.60}, of type "
@@ -159,7 +151,7 @@ class Reader:
                     f"{type(self.items[0]).__name__}, such as {self.items[0]!r:.60}."
                 )
                 raise InputError(msg)
-        return cast("Sequence[Any]", new_items)
+        return found
 
 
 def looks_like(item: Any, fitted: Any) -> bool:

@@ -15,6 +15,7 @@ from fewpairs.oracle import Oracle
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reader import Reader, looks_like
 from fewpairs.similarity.base import Indices
+from fewpairs.similarity.items import as_items, holds_items
 
 __all__ = ["Found", "search"]
 
@@ -109,6 +110,8 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
     """Tell positions from new items, and one from many."""
     by_position = reader.similarity.by_position
     fitted = None if by_position else reader.items[0]
+    if holds_items(query) and not isinstance(query, type(fitted)):
+        query = as_items(query, call, name="query")
     try:
         numbers = np.asarray(query)
     except ValueError:  # lists of different lengths
@@ -131,7 +134,8 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
         at = (np.atleast_1d(numbers) % n).tolist()
         return _Asked(at, new=False, single=numbers.ndim == 0)
     single = np.ndim(query) == 1 if by_position else _is_one(query, fitted)
-    return _Asked([query] if single else query, new=True, single=single)
+    queries = reader.checked([query] if single else query, call)
+    return _Asked(queries, new=True, single=single)
 
 
 def _is_one(query: Any, fitted: Any) -> bool:

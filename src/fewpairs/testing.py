@@ -1,6 +1,6 @@
 """Contract checks for similarities and methods, also those of third parties."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from fewpairs.arguments import bind
 from fewpairs.methods.base import Method
 from fewpairs.oracle import Oracle
 from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.items import as_items
 from fewpairs.similarity.matrix import from_matrix
 
 __all__ = ["check_method", "check_similarity", "matrix_with_spectrum"]
@@ -36,7 +37,7 @@ def matrix_with_spectrum(
     return np.asarray((K + K.T) / 2)
 
 
-def check_similarity(similarity: Similarity, items: Sequence[Any]) -> None:
+def check_similarity(similarity: Similarity, items: Iterable[Any]) -> None:
     """Assert that a similarity keeps the contract on these items.
 
     Checks shapes and types, that ``pairs`` and ``block`` agree, that values do not
@@ -49,8 +50,10 @@ def check_similarity(similarity: Similarity, items: Sequence[Any]) -> None:
     >>> from fewpairs.testing import check_similarity
     >>> check_similarity(fp.StringSimilarity("jaro"), ["a", "ab", "b c", ""])
     """
-    scorer = bind(items, similarity, "fewpairs.testing.check_similarity")
-    n = len(items) if scorer.kept is None else len(scorer.kept)
+    call = "fewpairs.testing.check_similarity"
+    listed = as_items(items, call)
+    scorer = bind(listed, similarity, call)
+    n = len(listed) if scorer.kept is None else len(scorer.kept)
     everything = np.arange(n)
     K = np.asarray(scorer.block(everything, everything))
     assert isinstance(scorer, Scorer), "bind() must return a Scorer"
@@ -63,7 +66,7 @@ def check_similarity(similarity: Similarity, items: Sequence[Any]) -> None:
     atol = _ATOL * max(1.0, float(np.abs(K).max()))
 
     _check_pairs(scorer, K, atol)
-    again = np.asarray(similarity.bind(items).block(everything, everything))
+    again = np.asarray(similarity.bind(listed).block(everything, everything))
     assert np.allclose(K, again, rtol=0, atol=atol), "binding again changed values"
     if similarity.symmetric:
         assert np.allclose(K, K.T, rtol=0, atol=atol), "declared symmetric, but is not"

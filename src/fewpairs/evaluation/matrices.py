@@ -1,13 +1,13 @@
 """Measuring approximations against the truth, where the truth can be had."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.approximation import Approximation
-from fewpairs.arguments import as_similarity, bind
+from fewpairs.arguments import as_similarity, bind, listed
 from fewpairs.errors import InputError
 from fewpairs.oracle import Oracle
 from fewpairs.progress import Progress
@@ -36,7 +36,7 @@ class Quality(NamedTuple):
 
 
 def exact_matrix(
-    items: Sequence[Any] | None,
+    items: Iterable[Any] | None,
     similarity: Any,
     *,
     symmetrize: bool = True,
@@ -51,8 +51,9 @@ def exact_matrix(
     >>> exact_matrix(["ab", "ac"], fp.StringSimilarity("levenshtein")).tolist()
     [[1.0, 0.5], [0.5, 1.0]]
     """
-    recipe = as_similarity(similarity, "fewpairs.evaluation.exact_matrix")
-    scorer = bind(items, recipe, "fewpairs.evaluation.exact_matrix")
+    call = "fewpairs.evaluation.exact_matrix"
+    recipe = as_similarity(similarity, call)
+    scorer = bind(listed(items, None, call), recipe, call)
     oracle = Oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
     if progress is not None:
         progress.start("all pairs", oracle.tariff.everything())

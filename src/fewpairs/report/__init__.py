@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
@@ -18,6 +18,7 @@ from fewpairs.errors import InputError
 from fewpairs.progress import Progress, Silence
 from fewpairs.report import findings
 from fewpairs.report.gathering import MOST_ITEMS, gather_items, packed
+from fewpairs.similarity.items import as_items
 
 __all__ = ["write_report"]
 
@@ -26,7 +27,7 @@ _SCRIPTS = ("charts.js", "map.js", "explorer.js", "report.js")
 
 def write_report(
     approx: Approximation,
-    texts: Sequence[str],
+    texts: Iterable[str],
     path: str | Path,
     *,
     title: str = "similarities",
@@ -72,6 +73,7 @@ def write_report(
     (True, True)
     """
     n = approx.shape[0]
+    texts = as_items(texts, "write_report", name="texts")
     if len(texts) != n:
         msg = (
             f"write_report: {len(texts):,} texts for {n:,} items. Pass one text an "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.similarity.items import as_items
 
 __all__ = [
     "Indices",
@@ -190,7 +191,7 @@ def cut(places: Indices) -> Any:
 
 def check_texts(items: Sequence[Any], call: str) -> list[str]:
     """Return ``items`` as a list of strings, or say which item is not one."""
-    texts = list(items)
+    texts = list(as_items(items, call))
     for position, text in enumerate(texts):
         if not isinstance(text, str):
             msg = (

@@ -17,6 +17,7 @@ from fewpairs.kernels.bags import Corpus
 from fewpairs.kernels.blas import cores
 from fewpairs.kernels.segments import MOST_NODES
 from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.items import as_items
 from fewpairs.similarity.word_bags import bags_of, vectors_of
 from fewpairs.similarity.word_vectors import word_vectors
 
@@ -154,7 +155,7 @@ class WMD(Similarity):
         """Return the same similarity with another γ; values are powers of these."""
         return replace(self, gamma=gamma)
 
-    def kept(self, items: Sequence[Any]) -> NDArray[np.int64]:
+    def kept(self, items: Iterable[Any]) -> NDArray[np.int64]:
         """Return the positions of the items that have a known word.
 
         With ``empty="drop"`` these are the items of the matrix, in this order.
@@ -177,8 +178,9 @@ class WMD(Similarity):
         kept = [t for t, count in enumerate(counts) if count]
         return WMDScorer(self, [counts[t] for t in kept], np.array(kept, dtype=int))
 
-    def _counts(self, items: Sequence[Any]) -> list[Counter[str]]:
-        return [self._words(t, item) for t, item in enumerate(items)]
+    def _counts(self, items: Iterable[Any]) -> list[Counter[str]]:
+        texts = as_items(items, "fewpairs.WMD")
+        return [self._words(t, text) for t, text in enumerate(texts)]
 
     def _words(self, position: int, item: Any) -> Counter[str]:
         if isinstance(item, str):

@@ -1,6 +1,6 @@
 """Word mover's embedding: random features of a kernel made of WMD."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.similarity.items import as_items
 from fewpairs.similarity.wmd import WMD
 from fewpairs.similarity.word_vectors import WordVectors
 
@@ -66,8 +67,9 @@ class WordMoversEmbedding:
                 )
                 raise InputError(msg)
 
-    def features(self, items: Sequence[Any]) -> NDArray[np.float64]:
+    def features(self, items: Iterable[Any]) -> NDArray[np.float64]:
         """Return the (n, dim) features of texts."""
+        items = as_items(items, "fewpairs.WordMoversEmbedding")
         vectors, documents = self._random_documents()
         scorer = replace(self.wmd, vectors=vectors).bind([*items, *documents])
         rows = np.arange(len(items))

@@ -13,6 +13,7 @@ from fewpairs.errors import InputError
 from fewpairs.methods import Method
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.exponential import Euclidean, Exponential, as_distance
+from fewpairs.similarity.items import as_items
 from fewpairs.similarity.remembered import Remembered, Store
 
 __all__ = ["SimilarityEstimator", "is_table"]
@@ -34,10 +35,7 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
                 self, X, reset=reset, ensure_min_samples=least, dtype="numeric"
             )
         name = type(self).__name__
-        if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
-            msg = f"{name}: X is {X!r:.60}; pass a list with one entry an item."
-            raise InputError(msg)
-        return list(X)
+        return as_items(X, name, name="X")
 
     def _recipe(self, items: Any) -> Similarity:
         """Return the similarity that the parameters say."""
@@ -89,6 +87,6 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
 
 def is_table(X: Any) -> bool:
     """Tell rows of numbers, or what scikit-learn refuses, from a list of items."""
-    if hasattr(X, "iloc"):
-        return getattr(X, "ndim", 1) == 2
+    if hasattr(X, "iloc") or hasattr(X, "get_columns"):  # pandas, polars
+        return np.ndim(X) == 2
     return hasattr(X, "dtype") and getattr(X, "ndim", 1) == 2

@@ -183,7 +183,8 @@ class SimilarityClassifier(ClassifierMixin, SimilarityEstimator):  # type: ignor
         if self.similarity is None or is_table(X):
             X, y = validate_data(self, X, y, ensure_min_samples=2, dtype="numeric")
         else:
-            X, y = self.items_of(X, reset=True), _labels(y, len(X))
+            X = self.items_of(X, reset=True)
+            y = _labels(y, len(X))
         check_classification_targets(y)
         self.embedder_ = SimilarityEmbedder(
             self.similarity,

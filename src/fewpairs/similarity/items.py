@@ -1,0 +1,168 @@
+"""Items: whatever holds them becomes a plain list, by position."""
+
+from collections.abc import (
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    Sequence,
+    Set,
+    ValuesView,
+)
+from typing import Any, cast
+
+import numpy as np
+
+from fewpairs.errors import InputError
+
+__all__ = ["Items", "as_items", "holds_items"]
+
+Items = Sequence[Any]  # a list, or an array of numbers: its rows
+
+_VIEWS: tuple[type, ...] = (
+    type({}.keys()),
+    type({}.items()),
+)  # sets by name, but in a fixed order
+
+
+def as_items(
+    items: Any, call: str, *, name: str = "items", column: Any = None
+) -> Items:
+    """Return items as a list of its own, position by position.
+
+    A pandas Series looks up labels and an Arrow array holds scalars of its own kind, so
+    nothing but a list goes further than this: of Series, Index, NumPy, Arrow and polars
+    arrays, columns of Hugging Face datasets, tuples, generators and views of dicts.
+    Objects stay the objects that they are. Only an array of numbers of two or more
+    dimensions remains an array: its rows are the items.
+
+    Parameters
+    ----------
+    items
+        Anything that can be iterated and has an order.
+    call, name
+        How messages name the caller and its argument.
+    column
+        Of a table, or of rows that are mappings: the column that holds the items.
+
+    Examples
+    --------
+    >>> as_items({"a": 1, "b": 2}.values(), "call")
+    [1, 2]
+    >>> as_items([{"id": 1, "text": "x"}, {"id": 2, "text": "y"}], "c", column="text")
+    ['x', 'y']
+    """
+    if column is not None:
+        return _column(items, column, call, name)
+    if _columns(items) is not None:
+        msg = f"{call}: {name} is {_table(items, takes_column=name == 'items')}"
+        raise InputError(msg)
+    unordered = isinstance(items, (Set, Mapping)) and not isinstance(items, _VIEWS)
+    if unordered or isinstance(items, (str, bytes, bytearray, memoryview, type)):
+        raise _refused(items, call, name)
+    if np.ma.is_masked(items) or hasattr(items, "toarray"):
+        what = "masked" if np.ma.is_masked(items) else "sparse"
+        msg = (
+            f"{call}: {name} is a {what} array; every entry may be looked at. Pass a "
+            "dense one, without a mask."
+        )
+        raise InputError(msg)
+    if getattr(items, "ndim", 1) != 1 and hasattr(items, "__array__"):
+        return _rows(items, call, name)
+    return _listed(items, call, name)
+
+
+def holds_items(thing: Any) -> bool:
+    """Tell what can only be many items, such as a Series, from what may be one."""
+    array = hasattr(thing, "__array__") and not isinstance(
+        thing, (np.ndarray, np.generic)
+    )
+    views = (KeysView, ValuesView, ItemsView, Iterator)
+    return isinstance(thing, views) or (array and getattr(thing, "ndim", 1) > 0)
+
+
+def _listed(items: Any, call: str, name: str) -> list[Any]:
+    if hasattr(items, "to_pylist"):  # Arrow: its scalars are no texts
+        return list(items.to_pylist())
+    if isinstance(items, np.ndarray) and items.dtype.kind in "UST":  # str, not str_
+        return list(items.tolist())
+    try:
+        iterator = iter(items)
+    except TypeError:
+        raise _refused(items, call, name) from None
+    return list(iterator)
+
+
+def _rows(items: Any, call: str, name: str) -> Items:
+    """Return the rows of an array: as they are where they hold numbers."""
+    try:
+        array = np.asarray(items)
+    except (TypeError, RuntimeError, ValueError) as error:  # a tensor on a GPU
+        msg = f"{call}: {name} cannot be read as an array: {error}"
+        raise InputError(msg) from error
+    if array.ndim == 0:
+        raise _refused(items, call, name)
+    return cast("Items", array) if array.dtype.kind in "biufc" else list(array)
+
+
+def _columns(items: Any) -> list[Any] | None:
+    """Return the names of a table's columns; ``None``: it is no table."""
+    if isinstance(items, (list, tuple, Mapping, np.ndarray, type)):
+        return None
+    if hasattr(items, "collect_schema") and not hasattr(items, "__len__"):
+        return []  # a query that has not run; asking for its columns would warn
+    for attribute in ("column_names", "columns"):  # Arrow, datasets; pandas, polars
+        names = getattr(items, attribute, None)
+        if isinstance(names, Iterable) and hasattr(items, "__getitem__"):
+            return list(names)
+    return None
+
+
+def _column(items: Any, column: Any, call: str, name: str) -> Items:
+    """Return one column of a table, or of rows that are mappings."""
+    names = _columns(items)
+    if names is not None:
+        if not isinstance(column, (str, int)) or names.count(column) != 1:
+            msg = (
+                f"{call}: column is {column!r:.60}; {name} is a {type(items).__name__} "
+                f"with the columns {', '.join(map(repr, names)):.200}. Name one of "
+                "them that comes once."
+            )
+            raise InputError(msg)
+        return as_items(items[column], call, name=name)
+    rows = as_items(items, call, name=name)
+    for t, row in enumerate(rows):
+        if not isinstance(column, (str, int)) or not (
+            isinstance(row, Mapping) and column in row
+        ):
+            msg = (
+                f"{call}: column is {column!r:.60}, and {name}[{t}] is {row!r:.60}. "
+                "column= takes a table, or rows that are dicts with that key."
+            )
+            raise InputError(msg)
+    return [row[column] for row in rows]
+
+
+def _table(items: Any, *, takes_column: bool) -> str:
+    """Say which table it is, and how to name what is meant of it."""
+    names = [repr(name) for name in _columns(items) or []]
+    shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+    one = names[0] if names else "'text'"
+    named = " or rows with `column=`;" if takes_column else ""
+    return (
+        f"a {type(items).__name__} with the columns {shown or '(not known)'}. Pass one "
+        f"column, such as table[{one}],{named} for rows of numbers an array."
+    )
+
+
+def _refused(items: Any, call: str, name: str) -> InputError:
+    cure = "Pass a sequence with one entry an item, such as "
+    one = name != "items" or isinstance(items, (str, bytes))
+    cure += "[item]." if one else "list(items)."
+    if isinstance(items, Set):
+        cure = "It has no order. Pass a sequence with one entry an item, sorted."
+    elif isinstance(items, Mapping):
+        cure = f"Pass a sequence: list({name}.values()), or list({name})."
+    kind = type(items).__name__
+    return InputError(f"{call}: {name} is {items!r:.60}, of type {kind}. {cure}")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import fewpairs as fp
-from fewpairs.entries import Entries
-from fewpairs.methods.base import Factors
+from fewpairs.matrix.entries import Entries
+from fewpairs.model.factors import Factors
 
 SIZES = (5_000, 10_000, 20_000, 50_000)
 RANK = LANDMARKS = 100

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import fewpairs as fp
 from benchmarks.measure import table
-from fewpairs.kernels.blas import in_lanes
+from fewpairs.kernels.linalg.blas_threads import in_threads
 
 N, D = 20_000, 384
 RUNS = 2
@@ -91,5 +91,5 @@ def _products(Z: NDArray[np.float32]) -> float:
     def block(rows: NDArray[Any]) -> None:
         Z[rows] @ Z.T
 
-    in_lanes(block, np.array_split(np.arange(N), N // 100))
+    in_threads(block, np.array_split(np.arange(N), N // 100))
     return time.perf_counter() - start

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from benchmarks.wmd import tweets
 from fewpairs.datasets import stdlib_docstrings
-from fewpairs.similarity.wmd import split_words
+from fewpairs.similarity.wmd.scorer import split_words
 
 __all__ = ["MATRICES", "Known", "Labels"]
 

@@ -11,11 +11,11 @@ import fewpairs as fp
 from benchmarks.default import _data
 from benchmarks.matrices import MATRICES
 from benchmarks.measure import best_of, table
-from fewpairs.approximation import Approximation
-from fewpairs.certificate import Certificate
-from fewpairs.entries import Entries
-from fewpairs.kernels.blas import in_lanes
-from fewpairs.methods.base import Factors
+from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.matrix.entries import Entries
+from fewpairs.model.factors import Factors
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.certificate import Certificate
 
 ITEMS = int(os.environ.get("FEWPAIRS_ITEMS", "100000"))
 RANK, K = 200, 10
@@ -80,7 +80,7 @@ def speed() -> None:
             for at in range(0, ITEMS, TILE):
                 rows @ right[at : at + TILE].T
 
-        in_lanes(products, range(0, ITEMS, TILE))
+        in_threads(products, range(0, ITEMS, TILE))
 
     def blockwise() -> None:
         found["blockwise"] = approx.neighbors(K).indices

@@ -16,7 +16,7 @@ from scipy import linalg
 
 import fewpairs as fp
 from benchmarks.measure import peak_memory, table
-from fewpairs.oracle import Oracle
+from fewpairs.reading.oracle import Oracle
 
 N, S = 20_000, 300
 RUNS = 30

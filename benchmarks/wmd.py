@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import fewpairs as fp
 from benchmarks.measure import best_of, table
-from fewpairs.similarity.word_vectors import word_vectors
+from fewpairs.similarity.wmd.word_vectors import word_vectors
 
 RUNS = 7
 EXACT = (100, 200)  # documents whose distances are all compared with POT
@@ -77,7 +77,7 @@ def run() -> None:
 
 def _ceiling() -> float:
     """Return what plain arithmetic gains from a second thread right now."""
-    from fewpairs.kernels.blas import spread
+    from fewpairs.kernels.linalg.blas_threads import spread
 
     steps = [20_000_000] * 2
     _multiply(1)

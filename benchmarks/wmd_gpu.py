@@ -8,7 +8,7 @@ import numpy as np
 import fewpairs as fp
 from benchmarks.measure import best_of, table
 from benchmarks.wmd import posts, recipes, tweets
-from fewpairs.similarity.word_vectors import word_vectors
+from fewpairs.similarity.wmd.word_vectors import word_vectors
 
 RUNS = 3
 # Rows of a block on the cores, and of one on the GPU, so that it is busy for a while.

@@ -44,7 +44,7 @@ from experiments.distances import (
 )
 from experiments.errors import price
 from experiments.machine import Machine, Principal, leading, tensor
-from fewpairs.landmarks import Sampling
+from fewpairs.methods.landmarks import Sampling
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -458,7 +458,7 @@ def _random_distances(task: _Task, dim: int, longest: int, seed: int) -> Array:
 
 
 def _embedding(wmd: Any, words: Any, dim: int, longest: int, seed: int) -> Array:
-    from fewpairs.similarity.wme import WordMoversEmbedding
+    from experiments.word_movers_embedding import WordMoversEmbedding
 
     made = WordMoversEmbedding(wmd, dim=dim, longest=longest, seed=seed)
     return np.asarray(made.features(words))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.similarity.wmd import split_words
+from fewpairs.similarity.wmd.scorer import split_words
 
 __all__ = ["CORPORA", "Corpus", "centroids", "corpus", "glove", "wmd_files"]
 

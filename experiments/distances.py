@@ -21,9 +21,9 @@ import fewpairs as fp
 from experiments.corpora import Corpus, corpus, glove
 from experiments.data import workshop
 from experiments.machine import tensor
-from fewpairs.arguments import identity_of
-from fewpairs.kernels.word_movers_cuda import count_gpus
-from fewpairs.oracle import Oracle
+from fewpairs.kernels.wmd.word_movers_cuda import count_gpus
+from fewpairs.ledger.opening import identity_of
+from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.exponential import as_distance
 
 __all__ = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 import fewpairs as fp
-from fewpairs.oracle import Oracle
+from fewpairs.reading.oracle import Oracle
 
 # A shell's background jobs ignore Ctrl-C and hand that down; tests send it to children.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

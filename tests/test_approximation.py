@@ -130,7 +130,7 @@ def test_sms_embedding_is_the_papers_z():
 
 def test_dense_refuses_what_does_not_fit_and_says_how_much_it_takes(monkeypatch):
     approx = fp.approximate(None, random_matrix(N, symmetric=True), budget=0.5)
-    monkeypatch.setattr("fewpairs.approximation._DENSE_LIMIT", 1_000)
+    monkeypatch.setattr("fewpairs.result.approximation._DENSE_LIMIT", 1_000)
     with pytest.raises(fp.InputError, match=r"takes 0\.0 GiB.*force=True"):
         approx.dense()
     assert approx.dense(force=True).shape == (N, N)

@@ -10,83 +10,28 @@ from pathlib import Path
 import pytest
 
 import fewpairs as fp
+from fewpairs.result.verbs import implementation, verbs_of
 
 SOURCE = Path(fp.__file__).parent
 
-# Rooms from the bottom up: a module may import from its own room and those before.
-ROOMS = [
-    {"errors", "fingerprint", "interrupts"},
-    {"kernels"}
-    | {
-        f"kernels.{name}"
-        for name in (
-            "average_linkage bags blas large_pages largest lists reference scratch "
-            "segments selection simd vectors"
-        ).split()
-    },
-    {"kernels.transport", "kernels.adam", "kernels.pair_gradient", "kernels.spectral"}
-    | {"kernels.packed_products", "kernels.vector_functions"},
-    {"kernels.documents", "kernels.pair_network", "kernels.transformer"},
-    {"kernels.word_movers", "kernels.pair_network_torch", "kernels.encoder_layer"}
-    | {"kernels.word_movers_cuda"},
-    {f"similarity{part}" for part in ("", ".base", ".cosine", ".function", ".matrix")}
-    | {
-        f"similarity.{name}"
-        for name in (
-            "asynchronous strings token_overlap word_bags word_vectors wmd wme "
-            "bert_forward bert_layers classifier_loading cross_encoder cross_options "
-            "exponential flat_forward flat_layers flat_pairs items joined lanes "
-            "pair_assembly pair_batches pair_mlp pair_training remembered"
-        ).split()
-    },
-    {"progress", "entries", "tariff", "landmarks", "priors", "grid"},
-    {"calling", "locking", "bookkeeping", "symmetry"},
-    {"execution", "execution.crew", "execution.pools", "execution.dask_cluster"},
-    {"objects"},
-    {"vault"},
-    {"shelves"},
-    {"ledger"},
-    {"evaluator"},
-    {"filling"},
-    {"oracle"},
-    {"reader"},
-    {"methods"}
-    | {
-        f"methods.{name}"
-        for name in (
-            "auto base candidates cur groundwork guarding layered lesson mapping "
-            "nystrom optimal purse ranking refinement regularized residual sicur "
-            "skeleton sms stacur student teaching"
-        ).split()
-    },
-    {"certificate"},
-    {"arguments", "layer_files", "pricing", "receipt"},
-    {"factored", "clustering", "settling"},
-    {"grouping"},
-    {"approximation"},
-    {"indexes"},
-    {"guiding", "new_items", "neighbors", "approximating"},
-    {"search", "graph"},
-    {"persistence"},
-    {"planning", "testing", "datasets", "left_out", "matching"}
-    | {f"evaluation{part}" for part in ("", ".agreement", ".coreference", ".matrices")},
-    {f"sklearn{part}" for part in ("", ".base", ".clusterer", ".embedding")},
-    {"report.layout"},
-    {"report.findings", "report.gathering"},
-    {"report"},
-    {"demo"},
-    {"cli.tables", "cli.output"},
-    {"cli.inputs"},
-    {"cli.recipes"},
-    {"cli.folder", "cli.options"},
-    {"cli.running", "cli.answering"},
-    {"cli.duplicating", "cli.exporting", "cli.reporting"},
-    {"cli", "__init__"},
+# From the bottom up: a module imports from its own line and from those before it.
+ORDER = [
+    "errors types progress interrupts fingerprint datasets",
+    "kernels",
+    "similarity",
+    "matrix",
+    "execution",
+    "ledger",
+    "reading",
+    "model",
+    "methods",
+    "result",
+    "answers",
+    "run",
+    "testing evaluation sklearn report",
+    "cli __init__",
 ]
-
-
-# Methods of Approximation whose work lives above it, imported when they are called.
-LATE = {"save", "project", "transform", "neighbors", "search", "graph", "_guide"}
+LEVEL = {name: level for level, line in enumerate(ORDER) for name in line.split()}
 
 
 def modules():
@@ -105,34 +50,31 @@ def imports(path):
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name in LATE:
-            skipped |= set(ast.walk(node))
-    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node not in skipped:
-            module = node.module or ""
-            if module == "fewpairs":
-                yield from (alias.name for alias in node.names)
-            elif module.startswith("fewpairs."):
-                module = module.removeprefix("fewpairs.")
-                parts = [f"{module}.{alias.name}" for alias in node.names]
-                # Modules of a package count as themselves.
-                yield from (p if room_of(p) is not None else module for p in parts)
-
-
-def room_of(name):
-    found = [level for level, room in enumerate(ROOMS) if name in room]
-    return found[0] if found else None
-
-
-def test_every_module_has_a_room():
-    assert {name for name, _ in modules()} == set().union(*ROOMS)
+            package, _, module = (node.module or "").partition(".")
+            if package == "fewpairs":
+                yield from [module] if module else [alias.name for alias in node.names]
 
 
 @pytest.mark.parametrize(("name", "path"), modules(), ids=lambda x: str(x)[-30:])
 def test_imports_point_one_way(name, path):
     for imported in imports(path):
-        if room_of(imported) is not None:
-            assert room_of(imported) <= room_of(name), f"{name} imports {imported}"
+        level = LEVEL[imported.partition(".")[0]]
+        assert level <= LEVEL[name.partition(".")[0]], f"{name} imports {imported}"
+
+
+def test_the_root_holds_folders_and_at_most_ten_modules():
+    assert len(list(SOURCE.glob("*.py"))) <= 11  # __init__ beside them
+
+
+def test_every_verb_is_carried_out_by_a_function_of_the_same_parameters():
+    verbs = verbs_of(fp.Approximation)
+    assert {"neighbors", "search", "cluster", "transform", "save"} <= set(verbs)
+    for name, verb in verbs.items():
+        stated = list(inspect.signature(verb).parameters)[1:]
+        function = implementation(verb.carried_out_by)
+        taken = inspect.signature(function).parameters
+        assert list(taken)[1 : len(stated) + 1] == stated, name
 
 
 def test_a_scorer_is_called_in_one_place():
@@ -143,7 +85,7 @@ def test_a_scorer_is_called_in_one_place():
                 owner = ast.unparse(node.func.value)
                 if node.func.attr in ("pairs", "block") and "scorer" in owner:
                     callers.add(name)
-    assert callers == {"calling", "testing"}
+    assert callers == {"execution.calling", "testing"}
 
 
 def test_importing_fewpairs_imports_no_heavy_library():

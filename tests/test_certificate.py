@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from fewpairs.certificate import hold_out
 from fewpairs.evaluation import quality
-from fewpairs.methods import Factors
+from fewpairs.model.factors import Factors
+from fewpairs.result.certificate import hold_out
 from fewpairs.testing import matrix_with_spectrum
 from tests.conftest import Counting, oracle_of, random_matrix
 

@@ -13,8 +13,8 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import adjusted_rand_score
 
 import fewpairs as fp
-from fewpairs import clustering
-from fewpairs.kernels.average_linkage import Corrected, chain, cut, tree
+from fewpairs.answers.clustering import linkage
+from fewpairs.kernels.linalg.average_linkage import Corrected, chain, cut, tree
 from tests.conftest import Counting, random_matrix
 
 METHODS = ["nystrom", "sms", "skeleton", "sicur", "stacur", "regularized", "auto"]
@@ -117,7 +117,7 @@ def test_ties_are_broken_as_in_exact_arithmetic(n, seed):
 def test_linkage_equals_scipy_on_the_dense_approximation(
     method, dense_below, monkeypatch
 ):
-    monkeypatch.setattr(clustering, "SMALL", dense_below)
+    monkeypatch.setattr(linkage, "SMALL", dense_below)
     approx = fp.approximate(None, indefinite(200), method=method, budget=0.2)
     D = factored_with_exact_entries(approx)
     if method != "auto":
@@ -134,7 +134,7 @@ def test_linkage_equals_scipy_on_the_dense_approximation(
 
 @pytest.mark.parametrize("symmetrize", [True, False])
 def test_asymmetric_approximations_are_averaged(symmetrize, monkeypatch):
-    monkeypatch.setattr(clustering, "SMALL", 0)
+    monkeypatch.setattr(linkage, "SMALL", 0)
     K = random_matrix(60, symmetric=False)
     approx = fp.approximate(
         None, K, method=fp.SiCUR(12), symmetrize=symmetrize, budget=0.9
@@ -309,7 +309,7 @@ class Seen:
 
 @pytest.mark.parametrize("dense_below", [0, 10_000])
 def test_progress_ends_at_its_total(dense_below, monkeypatch):
-    monkeypatch.setattr(clustering, "SMALL", dense_below)
+    monkeypatch.setattr(linkage, "SMALL", dense_below)
     approx = fp.approximate(None, indefinite(300), method="nystrom", budget=0.2)
     seen = Seen()
     approx.cluster(0.9, progress=seen)
@@ -319,7 +319,7 @@ def test_progress_ends_at_its_total(dense_below, monkeypatch):
 
 
 def test_linking_holds_nothing_of_size_n_by_n(monkeypatch):
-    monkeypatch.setattr(clustering, "SMALL", 0)
+    monkeypatch.setattr(linkage, "SMALL", 0)
     n, rank = 3_000, 10
     X = np.random.default_rng(0).standard_normal((n, rank))
     approx = fp.approximate(X, fp.Cosine(), method=fp.Nystrom(rank), budget=None)
@@ -366,7 +366,7 @@ def test_distances_are_never_negative():
 
 
 def test_answers_are_linked_only_where_they_fit_in_memory(monkeypatch):
-    monkeypatch.setattr(clustering, "_DENSE_LIMIT", 8 * 10 * 10)
+    monkeypatch.setattr(linkage, "_DENSE_LIMIT", 8 * 10 * 10)
     approx = fp.approximate(None, indefinite(50), method="nystrom", budget=0.4)
     with pytest.raises(fp.InputError, match="higher threshold"):
         approx.linkage(of="answers")

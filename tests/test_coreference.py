@@ -7,14 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
-from fewpairs.evaluation import (
-    b_cubed,
-    ceaf_e,
-    conll,
-    coreference,
-    lea,
-    muc,
-)
+from fewpairs.evaluation import b_cubed, ceaf_e, conll, coreference, lea, muc
 
 
 def clusters(text: str) -> list[set[str]]:

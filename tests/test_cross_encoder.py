@@ -15,19 +15,13 @@ torch = pytest.importorskip("torch", reason="needs the torch extra")
 pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.base import Interrupted  # noqa: E402
-from fewpairs.similarity.bert_forward import (  # noqa: E402
-    BertForward,
-    plain_forward,
-)
-from fewpairs.similarity.bert_layers import (  # noqa: E402
-    Linear,
-    PackedLinear,
-)
-from fewpairs.similarity.flat_forward import FlatForward  # noqa: E402
-from fewpairs.similarity.flat_layers import NativeLayer, TorchLayer  # noqa: E402
-from fewpairs.similarity.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
-from fewpairs.similarity.pair_assembly import PairAssembler  # noqa: E402
-from fewpairs.similarity.pair_batches import (  # noqa: E402
+from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
+from fewpairs.similarity.cross_encoder.bert_layers import Linear, PackedLinear  # noqa: E402
+from fewpairs.similarity.cross_encoder.flat_forward import FlatForward  # noqa: E402
+from fewpairs.similarity.cross_encoder.flat_layers import NativeLayer, TorchLayer  # noqa: E402
+from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
+from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler  # noqa: E402
+from fewpairs.similarity.cross_encoder.pair_batches import (  # noqa: E402
     TokenTable,
     cut_pairs,
     plan_batches,
@@ -64,11 +58,11 @@ def encoder(folder, **options):
 
 
 def take_the_padded_way(similarity, scorer, forward):
-    for lane in scorer._lanes:
-        lane.assembler = PairAssembler(
-            similarity.template, scorer._table, lane.assembler.device
+    for each in scorer._batch_scorers:
+        each.assembler = PairAssembler(
+            similarity.template, scorer._table, each.assembler.device
         )
-        lane.forward = forward
+        each.forward = forward
 
 
 def no_such_thing(*_):
@@ -107,7 +101,7 @@ native_only = pytest.mark.skipif(
 def test_the_lean_forward_is_used_and_equals_the_plain_one(folder):
     similarity = encoder(folder)
     scorer = similarity.bind(texts(16))
-    forward = scorer._lanes[0].forward
+    forward = scorer._batch_scorers[0].forward
     assert isinstance(forward, FlatForward)
     assert isinstance(forward._layers[0], NativeLayer)
     i, j = everything(16)
@@ -121,7 +115,7 @@ def test_layers_that_have_no_native_code_run_by_torch(tmp_path, options):
     folder = save_tiny(tmp_path / "m", "roberta", **options)
     items = texts(16)
     scorer = encoder(folder).bind(items)
-    assert isinstance(scorer._lanes[0].forward._layers[0], TorchLayer)
+    assert isinstance(scorer._batch_scorers[0].forward._layers[0], TorchLayer)
     i, j = everything(16)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
@@ -134,7 +128,7 @@ def test_packed_weights_give_what_the_others_give(tmp_path, kind, monkeypatch):
     monkeypatch.setattr(NativeLayer, "__init__", no_such_thing)
     similarity = encoder(save_tiny(tmp_path / "m", "bert", activation=kind))
     scorer = similarity.bind(texts(16))
-    up = scorer._lanes[0].forward._layers[0]._layer._up
+    up = scorer._batch_scorers[0].forward._layers[0]._layer._up
     assert isinstance(up, PackedLinear)
     assert up._fused == ("gelu" if kind == "gelu" else "none")
     i, j = everything(16)
@@ -148,13 +142,13 @@ def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch
     monkeypatch.setattr(PackedLinear, "__init__", no_such_thing)
     items = texts(12)
     scorer = encoder(folder).bind(items)
-    assert type(scorer._lanes[0].forward._layers[0]._layer._up) is Linear
+    assert type(scorer._batch_scorers[0].forward._layers[0]._layer._up) is Linear
     i, j = everything(12)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
 
 def test_wrong_packed_products_are_found_out(folder, monkeypatch):
-    from fewpairs.kernels.packed_products import Packing
+    from fewpairs.kernels.transformer.packed_products import Packing
 
     pack = Packing.pack
 
@@ -163,14 +157,14 @@ def test_wrong_packed_products_are_found_out(folder, monkeypatch):
 
     monkeypatch.setattr(Packing, "pack", packed_wrongly)
     scorer = encoder(folder).bind(texts(8))
-    assert isinstance(scorer._lanes[0].forward._layers[0], TorchLayer)
+    assert isinstance(scorer._batch_scorers[0].forward._layers[0], TorchLayer)
 
 
 def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):
     folder = save_tiny(tmp_path / "m", "bert", layers=1)
     items = texts(12)
     scorer = encoder(folder).bind(items)
-    assert isinstance(scorer._lanes[0].forward, BertForward)
+    assert isinstance(scorer._batch_scorers[0].forward, BertForward)
     i, j = everything(12)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
@@ -179,7 +173,7 @@ def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):
 def test_rows_may_be_shared_between_pairs_or_not(folder, shared, monkeypatch):
     items = texts(24, longest=12)
     scorer = encoder(folder).bind(items)
-    assembler = scorer._lanes[0].assembler
+    assembler = scorer._batch_scorers[0].assembler
     assert isinstance(assembler, FlatAssembler)
     if not shared:
         monkeypatch.setattr(assembler, "_most", 0)
@@ -210,7 +204,7 @@ def test_bins_hold_every_pair_once_and_are_full(tokens):
     rng = np.random.default_rng(tokens)
     totals = rng.integers(5, 60, size=3_000)
     totals[:3] = 300
-    order, batches = plan_flat(totals, tokens=tokens, lanes=2)
+    order, batches = plan_flat(totals, tokens=tokens, threads=2)
     batches = batches[::-1]
     assert np.array_equal(np.sort(order), np.arange(3_000))
     assert batches[0].start == 0
@@ -221,11 +215,11 @@ def test_bins_hold_every_pair_once_and_are_full(tokens):
         pairs = totals[order[batch.start : batch.stop]]
         sizes.append(pairs.sum())
         assert len(pairs) == 1 or pairs.sum() <= tokens
-        # A lane does not cut what fits.
+        # A each does not cut what fits.
         assert len(batch.split(max(1, tokens // batch.length))) == 1 or tokens < 300
     if tokens >= BIN:
         assert np.mean(sizes[3:-1]) > 0.99 * BIN
-    if tokens > BIN:  # the last ones are small, for lanes to end together
+    if tokens > BIN:  # the last ones are small, for threads to end together
         assert np.median(sizes) > 0.99 * tokens
         assert max(sizes[-3:]) <= BIN
 
@@ -240,7 +234,7 @@ def test_other_architectures_run_with_their_own_forward(tmp_path):
         0
     ].attention.self.query = torch.nn.Identity()
     scorer = similarity.bind(texts(5))
-    assert not isinstance(scorer._lanes[0].forward, BertForward | FlatForward)
+    assert not isinstance(scorer._batch_scorers[0].forward, BertForward | FlatForward)
     assert np.isfinite(scorer.block(np.arange(5), np.arange(5))).all()
 
 
@@ -372,30 +366,30 @@ def test_out_of_memory_halves_the_batch_and_goes_on(folder):
     scorer = encoder(folder).bind(items)
     expected = scorer.pairs(i, j)
     largest = []
-    for lane in scorer._lanes:
+    for each in scorer._batch_scorers:
 
-        def stingy(inputs, forward=lane.forward):
+        def stingy(inputs, forward=each.forward):
             largest.append(tokens_of(inputs))
             if largest[-1] > 100:
                 raise torch.OutOfMemoryError("no more")
             return forward(inputs)
 
-        lane.forward = stingy
+        each.forward = stingy
     assert np.abs(scorer.pairs(i, j) - expected).max() < 1e-5
     assert max(largest) > 100
-    assert all(lane.tokens < 2_048 for lane in scorer._lanes)
+    assert all(each.tokens < 2_048 for each in scorer._batch_scorers)
 
 
 def test_out_of_memory_with_one_pair_is_an_error_that_keeps_what_is_done(folder):
     scorer = encoder(folder, batch_tokens=40).bind(texts(20))
-    for lane in scorer._lanes:
+    for each in scorer._batch_scorers:
 
-        def broken(inputs, forward=lane.forward):
+        def broken(inputs, forward=each.forward):
             if max(each.lengths.max() for each in inputs.bins) <= 8:
                 raise torch.OutOfMemoryError("no more")
             return forward(inputs)
 
-        lane.forward = broken
+        each.forward = broken
     with pytest.raises(Interrupted) as stop:
         scorer.pairs(*everything(20))
     assert isinstance(stop.value.cause, fp.SimilarityError)
@@ -473,7 +467,7 @@ def test_bad_texts_and_options_are_refused(tmp_path):
 
 
 def test_tokenizers_that_cannot_pair_are_refused(tmp_path):
-    from fewpairs.similarity.pair_batches import PairTemplate
+    from fewpairs.similarity.cross_encoder.pair_batches import PairTemplate
 
     class Slow:
         is_fast = False

@@ -7,9 +7,9 @@ import pytest
 from benchmarks.no_explosion import case, explained
 
 import fewpairs as fp
-from fewpairs.entries import Entries
 from fewpairs.evaluation import quality
-from fewpairs.methods.candidates import Candidates, ceilings
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.candidates import Candidates, ceilings
 
 
 def paraphrases(n=240, d=12, seed=0):
@@ -263,7 +263,9 @@ def test_a_student_is_trained_where_evaluations_cost_more(
 ):
     """A clock that only the similarity moves."""
     clock = [0.0]
-    monkeypatch.setattr("fewpairs.calling.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr(
+        "fewpairs.execution.calling.time.perf_counter", lambda: clock[0]
+    )
 
     def slow(a, b):
         clock[0] += an_evaluation * len(a)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from fewpairs.ledger import Ledger
+from fewpairs.ledger.ledger import Ledger
 from tests import children
 from tests.children import Touchy
 from tests.conftest import random_matrix
@@ -360,7 +360,7 @@ def test_what_the_clock_decides_is_decided_once(tmp_path, monkeypatch):
         clock[0] += 100.0
         return clock[0]
 
-    monkeypatch.setattr("fewpairs.calling.time.perf_counter", slow)
+    monkeypatch.setattr("fewpairs.execution.calling.time.perf_counter", slow)
     first = approximate(tmp_path, budget=0.3, method=method)
     monkeypatch.undo()
     (record,) = fp.Ledger(tmp_path).records.values()
@@ -374,7 +374,7 @@ def test_what_the_clock_decides_is_decided_once(tmp_path, monkeypatch):
 
 
 def test_lines_larger_than_memory_stay_on_disk(tmp_path):
-    from fewpairs.kernels.scratch import folder_of
+    from fewpairs.kernels.linalg.scratch import folder_of
 
     for method in ("nystrom", "sms", "sicur", "stacur", "regularized"):
         plain = approximate(None, method=method)

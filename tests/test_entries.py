@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewpairs.entries import Entries
+from fewpairs.matrix.entries import Entries
 from tests.conftest import random_matrix
 
 N = 12

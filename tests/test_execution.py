@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from fewpairs.calling import Task
-from fewpairs.execution.crew import Site
-from fewpairs.execution.pools import PoolCrew
+from fewpairs.execution.calling import Task
+from fewpairs.execution.pools import PoolWorkers
+from fewpairs.execution.workers import PortableScorer
 from tests import children
 from tests.children import Bound, Fatal, Touchy, wave
 
@@ -142,17 +142,17 @@ def test_a_pool_that_breaks_while_it_is_sent_a_task_is_renewed(error):
     similarity = fp.from_function(wave, symmetric=True)
     scorer = similarity.bind(range(N))
     pools = iter([Breaking(1), ThreadPoolExecutor(1)])
-    site = Site(scorer, similarity, range(N))
-    crew = PoolCrew(next(pools), site, renew=lambda: next(pools))
+    portable = PortableScorer(scorer, similarity, range(N))
+    workers = PoolWorkers(next(pools), portable, renew=lambda: next(pools))
     task = Task(np.arange(3), np.arange(3, 6), block=False)
-    flight = crew.submit(task)
-    [(done, outcome)] = crew.wait()
-    crew.close()
+    flight = workers.submit(task)
+    [(done, outcome)] = workers.wait()
+    workers.close()
     assert done is flight
     assert outcome.error is None
     np.testing.assert_array_equal(outcome.values, scorer.pairs(task.a, task.b))
     with pytest.raises(type(error)):  # one that is not ours is not mended
-        PoolCrew(Breaking(1), site).submit(task)
+        PoolWorkers(Breaking(1), portable).submit(task)
 
 
 def test_a_killed_dask_worker_changes_nothing(tmp_path, client):

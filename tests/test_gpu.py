@@ -1,4 +1,4 @@
-"""What only a GPU can show: half precision, memory that runs out, several lanes."""
+"""What only a GPU can show: half precision, memory that runs out, several devices."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,8 @@ import fewpairs as fp
 torch = pytest.importorskip("torch", reason="needs the torch extra")
 pytest.importorskip("transformers", reason="needs the torch extra")
 
-from fewpairs.similarity.bert_forward import (  # noqa: E402
-    BertForward,
-    plain_forward,
-)
-from fewpairs.similarity.bert_layers import HalfLinear  # noqa: E402
+from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
+from fewpairs.similarity.cross_encoder.bert_layers import HalfLinear  # noqa: E402
 from tests.tiny_models import save_tiny, texts  # noqa: E402
 
 pytestmark = pytest.mark.skipif(
@@ -40,7 +37,7 @@ def blocks(folder, n=40, **options):
 )
 def test_equals_the_cpu_to_its_precision(folder, dtype, limit):
     ours, exact, everything = blocks(folder, dtype=dtype)
-    forward = ours._lanes[0].forward
+    forward = ours._batch_scorers[0].forward
     assert isinstance(forward, BertForward)
     assert isinstance(forward._last._up, HalfLinear) == (dtype != "float32")
     assert np.ptp(exact) > 0.1, "the tiny model tells nothing apart"
@@ -55,8 +52,8 @@ def test_padded_batches_equal_full_ones(folder):
 
 def test_real_out_of_memory_halves_the_batch_and_goes_on(folder):
     ours, exact, everything = blocks(folder, n=1_000, batch_tokens=1 << 30)
-    lane = ours._lanes[0]
-    tokens = lane.tokens
+    each = ours._batch_scorers[0]
+    tokens = each.tokens
     _, total = torch.cuda.mem_get_info(0)
     torch.cuda.empty_cache()
     room = torch.cuda.memory_allocated(0) + (64 << 20)
@@ -65,7 +62,7 @@ def test_real_out_of_memory_halves_the_batch_and_goes_on(folder):
         got = ours.block(everything, everything)
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, 0)
-    assert lane.tokens < tokens, "memory never ran out"
+    assert each.tokens < tokens, "memory never ran out"
     assert np.abs(got - exact).max() < 5e-3
 
 
@@ -77,15 +74,15 @@ def test_two_lanes_on_a_gpu_give_what_one_gives(folder):
     similarity._devices *= 2
     similarity._models *= 2
     scorer = similarity.bind(items)
-    assert len(scorer._lanes) == 2
+    assert len(scorer._batch_scorers) == 2
     assert np.array_equal(scorer.block(everything, everything), one)
 
 
 def test_the_lean_forward_equals_the_plain_one(folder):
     ours, _, everything = blocks(folder, dtype="float32")
     lean = ours.block(everything, everything)
-    for lane in ours._lanes:
-        lane.forward = plain_forward(ours._similarity._models[0])
+    for each in ours._batch_scorers:
+        each.forward = plain_forward(ours._similarity._models[0])
     assert np.abs(ours.block(everything, everything) - lean).max() < 1e-5
 
 

@@ -11,8 +11,8 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.interrupts import Shield, exposed, shut
-from fewpairs.ledger import Ledger
-from fewpairs.oracle import Oracle
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.reading.oracle import Oracle
 
 SOURCE = str(Path(fp.__file__).parent)
 N = 12

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fewpairs.kernels.lists import Lists
+from fewpairs.kernels.linalg.lists import Lists
 
 
 def exact(rows, queries, count):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
+from fewpairs.answers.matching import all_matches, find_matches
 from fewpairs.evaluation import exact_matrix
-from fewpairs.matching import all_matches, find_matches
 from tests.conftest import Counting
 
 NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))

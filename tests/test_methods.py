@@ -5,7 +5,7 @@ import pytest
 from sklearn.kernel_approximation import Nystroem
 
 import fewpairs as fp
-from fewpairs.kernels.spectral import smallest_eigenvalue
+from fewpairs.kernels.linalg.spectral import smallest_eigenvalue
 from fewpairs.methods import BY_NAME
 from fewpairs.testing import check_method, matrix_with_spectrum
 from tests.conftest import Counting, oracle_of, random_matrix
@@ -43,7 +43,7 @@ ASYMMETRIC = [fp.Skeleton(40), fp.SiCUR(40), fp.StaCUR(40), fp.Optimal(RANK)]
 
 def fitted(method, K, *, seed=0, **options):
     oracle = oracle_of(K, **options)
-    return method.resolve(oracle.tariff, None).fit(oracle, np.random.default_rng(seed))
+    return method.resolve(oracle.cost, None).fit(oracle, np.random.default_rng(seed))
 
 
 def relative_error(K, factors):
@@ -119,9 +119,9 @@ def test_spends_exactly_what_its_docstring_states(
     if known_diagonal:
         np.fill_diagonal(K, 1.0)
     oracle = oracle_of(K, diagonal=1.0 if known_diagonal else None)
-    method.resolve(oracle.tariff, None).fit(oracle, np.random.default_rng(0))
+    method.resolve(oracle.cost, None).fit(oracle, np.random.default_rng(0))
     assert oracle.evaluations == entries - (diagonal if known_diagonal else 0)
-    assert oracle.evaluations == method.price(oracle.tariff)
+    assert oracle.evaluations == method.price(oracle.cost)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_spends_exactly_what_its_docstring_states(
 )
 def test_spends_exactly_what_it_states_on_asymmetric_matrices(method, entries):
     oracle = oracle_of(random_matrix(N, symmetric=False), symmetrize=False)
-    method.resolve(oracle.tariff, None).fit(oracle, np.random.default_rng(0))
+    method.resolve(oracle.cost, None).fit(oracle, np.random.default_rng(0))
     assert oracle.evaluations == entries
 
 
@@ -155,7 +155,7 @@ def test_coinciding_samples_never_cost_more_than_the_price(
             K, diagonal=1.0 if known_diagonal else None, symmetrize=symmetrize
         )
         method.fit(oracle, np.random.default_rng(seed))
-        assert oracle.evaluations <= method.price(oracle.tariff)
+        assert oracle.evaluations <= method.price(oracle.cost)
 
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name != "optimal"])

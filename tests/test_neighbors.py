@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
-from fewpairs.kernels.largest import Largest
+from fewpairs.kernels.linalg.largest import Largest
 from tests.conftest import Counting, random_matrix
 
 N = 120
@@ -135,7 +135,7 @@ def test_the_largest_entries_do_not_depend_on_the_tiles(
 def test_many_tiles_give_what_one_gives(monkeypatch):
     approx = fitted("auto")
     whole = approx.neighbors(9)
-    monkeypatch.setattr("fewpairs.neighbors._TILE", 17)
+    monkeypatch.setattr("fewpairs.answers.neighbors._TILE", 17)
     np.testing.assert_array_equal(approx.neighbors(9).indices, whole.indices)
 
 

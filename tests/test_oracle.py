@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
-from fewpairs.ledger import Ledger
-from fewpairs.oracle import Oracle
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.reading.oracle import Oracle
 from tests.conftest import Counting, oracle_of, random_matrix
 
 N = 30

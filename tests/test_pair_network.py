@@ -9,11 +9,16 @@ import time
 import numpy as np
 import pytest
 
-from fewpairs.kernels import pair_network_torch
-from fewpairs.kernels.adam import Adam, Group, averaging_weight, rate_factor
-from fewpairs.kernels.blas import Lanes
-from fewpairs.kernels.pair_gradient import Part, views
-from fewpairs.kernels.pair_network import (
+from fewpairs.kernels.linalg.blas_threads import Threads
+from fewpairs.kernels.pair_network import torch_training
+from fewpairs.kernels.pair_network.adam import (
+    Adam,
+    Group,
+    averaging_weight,
+    rate_factor,
+)
+from fewpairs.kernels.pair_network.gradient import Part, views
+from fewpairs.kernels.pair_network.network import (
     PairNetwork,
     arrays,
     from_arrays,
@@ -27,7 +32,7 @@ needs_torch = pytest.mark.skipif(
 )
 TRAINERS = [
     pytest.param(train, id="numpy"),
-    pytest.param(pair_network_torch.train, id="torch", marks=needs_torch),
+    pytest.param(torch_training.train, id="torch", marks=needs_torch),
 ]
 
 
@@ -246,7 +251,7 @@ def test_adam_is_that_of_torch():
     visited = []
     for k, parts in enumerate(gradients):
         handed[:] = list(parts)
-        ours.step(Lanes(None), 1.0, max(0, 1 / (k - 1)) if k > 1 else 0.0)
+        ours.step(Threads(None), 1.0, max(0, 1 / (k - 1)) if k > 1 else 0.0)
         for p, g in zip(theirs, np.split(parts.sum(axis=0), [30_000])):
             p.grad = torch.tensor(g)
         optimizer.step()
@@ -301,7 +306,7 @@ def test_learns_products_of_hidden_vectors(trainer):
 
 @needs_torch
 def test_both_trainers_reach_the_same_loss():
-    ours, theirs = learned(train)[0], learned(pair_network_torch.train)[0]
+    ours, theirs = learned(train)[0], learned(torch_training.train)[0]
     assert 1 - ours == pytest.approx(1 - theirs, rel=0.3)
 
 
@@ -346,9 +351,8 @@ def test_a_deadline_stops_early_with_what_was_learned(monkeypatch, trainer, last
 
 
 def test_importing_the_trainers_imports_no_torch():
-    code = (
-        "import sys, fewpairs.kernels.pair_network_torch; print('torch' in sys.modules)"
-    )
+    module = "fewpairs.kernels.pair_network.torch_training"
+    code = f"import sys, {module}; print('torch' in sys.modules)"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

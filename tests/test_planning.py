@@ -38,7 +38,9 @@ def test_the_sample_is_counted_small_and_not_paid_for_again():
 def test_the_prediction_follows_from_what_an_evaluation_takes(monkeypatch):
     """A clock that only the similarity moves: one second an evaluation."""
     clock = [0.0]
-    monkeypatch.setattr("fewpairs.calling.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr(
+        "fewpairs.execution.calling.time.perf_counter", lambda: clock[0]
+    )
 
     def slow(a, b):
         clock[0] += 1.0

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.titles import titles_with_copies
 
 import fewpairs as fp
-from fewpairs.left_out import hide_rows
+from fewpairs.answers.left_out import hide_rows
 from fewpairs.report import findings, layout, write_report
 
 SHOTS = Path(__file__).parents[1] / "build" / "screenshots"

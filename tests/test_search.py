@@ -176,7 +176,7 @@ def test_queries_in_parts_give_what_they_give_at_once(monkeypatch):
     X = made()[1]
     approx = fit()
     whole = approx.search(NAMES, 5, prior=X[N:])
-    monkeypatch.setattr("fewpairs.search._ENTRIES", 3 * N)
+    monkeypatch.setattr("fewpairs.answers.search._ENTRIES", 3 * N)
     parts = approx.search(NAMES, 5, prior=X[N:])
     np.testing.assert_array_equal(parts.indices, whole.indices)
 

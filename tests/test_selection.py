@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewpairs.kernels.selection import largest, rows_of
+from fewpairs.kernels.linalg.selection import largest, rows_of
 
 
 def make(kind, rows, n, rng):

@@ -11,16 +11,21 @@ pytest.importorskip("numba", reason="needs the wmd or torch extra")
 
 from numba import njit
 
-from fewpairs.kernels import vector_functions, vectors
-from fewpairs.kernels.encoder_layer import LayerRoom, LayerWeights, Norm, finish_layer
-from fewpairs.kernels.large_pages import empty_in_large_pages
-from fewpairs.kernels.packed_products import Packing, multiply
-from fewpairs.kernels.transformer import (
+from fewpairs.kernels.transformer import vector_functions, vectors
+from fewpairs.kernels.transformer.encoder_layer import (
+    LayerBuffers,
+    LayerWeights,
+    Norm,
+    finish_layer,
+)
+from fewpairs.kernels.transformer.large_pages import empty_in_large_pages
+from fewpairs.kernels.transformer.layer_functions import (
     add_and_normalize,
     attend,
     gelu_in_place,
 )
-from fewpairs.kernels.vectors import LANES, TALL
+from fewpairs.kernels.transformer.packed_products import Packing, multiply
+from fewpairs.kernels.transformer.vectors import LANES, TALL
 
 
 @njit
@@ -214,7 +219,7 @@ def test_a_layer_in_one_call_equals_its_steps():
     weights = LayerWeights(
         heads, query_bias, projection, norms[0], up, up_bias, down, norms[1]
     )
-    room = LayerRoom.of(rows, width, inner)
+    room = LayerBuffers.of(rows, width, inner)
     room.out[:] = x  # where the layer before has left it
     at = np.arange(rows)
     finish_layer(packing.address, room.out, parts, at, lengths, weights, room)

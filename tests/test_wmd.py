@@ -12,10 +12,11 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import fewpairs as fp
-from fewpairs.kernels import blas, documents, simd, transport, word_movers
-from fewpairs.kernels import reference as reference_kernel
-from fewpairs.kernels.reference import transport as reference
-from fewpairs.similarity.word_vectors import word_vectors
+from fewpairs.kernels.linalg import blas_threads
+from fewpairs.kernels.wmd import documents, simd, transport, word_movers
+from fewpairs.kernels.wmd import reference as reference_kernel
+from fewpairs.kernels.wmd.reference import transport as reference
+from fewpairs.similarity.wmd.word_vectors import word_vectors
 from fewpairs.testing import check_similarity
 
 WORDS = [f"w{t}" for t in range(400)]
@@ -318,10 +319,10 @@ def test_the_number_of_blas_threads_is_put_back(monkeypatch):
         return {lib["num_threads"] for lib in found if lib["user_api"] == "blas"}
 
     before = now()
-    with blas.single_threaded(), blas.single_threaded():
+    with blas_threads.single_threaded(), blas_threads.single_threaded():
         assert now() == {1}
     assert now() == before
-    one, two = blas.single_threaded(), blas.single_threaded()
+    one, two = blas_threads.single_threaded(), blas_threads.single_threaded()
     one.__enter__()
     two.__enter__()
     one.__exit__(None, None, None)  # ends before the one that began later

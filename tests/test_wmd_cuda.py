@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
-from fewpairs.kernels import segments
+from fewpairs.kernels.wmd import segments
 from fewpairs.testing import check_similarity
 from tests.emulated_cuda import compiled, fake_cupy
 from tests.test_wmd import WORDS, random_texts, vectors
 
-KERNEL = "fewpairs.kernels.word_movers_cuda"
+KERNEL = "fewpairs.kernels.wmd.word_movers_cuda"
 
 
 # A GPU, or code for one lane, which looks at so many costs before a pivot.

@@ -3,10 +3,10 @@
 import numpy as np
 import ot
 import pytest
+from experiments.word_movers_embedding import WordMoversEmbedding
 from scipy.spatial.distance import cdist
 
 import fewpairs as fp
-from fewpairs.similarity.wme import WordMoversEmbedding
 
 WORDS = [f"w{t}" for t in range(50)]
 VECTORS = np.random.default_rng(0).standard_normal((50, 6))

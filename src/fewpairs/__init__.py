@@ -3,9 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fewpairs.approximating import approximate
-from fewpairs.approximation import Approximation
-from fewpairs.certificate import Certificate
 from fewpairs.errors import (
     BudgetError,
     FewpairsError,
@@ -15,8 +12,7 @@ from fewpairs.errors import (
     SimilarityError,
     StoreError,
 )
-from fewpairs.landmarks import KMeansMedoids, Uniform
-from fewpairs.ledger import Ledger
+from fewpairs.ledger.ledger import Ledger
 from fewpairs.methods import (
     Auto,
     Nystrom,
@@ -27,8 +23,12 @@ from fewpairs.methods import (
     SMSNystrom,
     StaCUR,
 )
-from fewpairs.persistence import load
-from fewpairs.planning import Plan, plan
+from fewpairs.methods.landmarks import KMeansMedoids, Uniform
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.certificate import Certificate
+from fewpairs.result.saving import load
+from fewpairs.run.approximate import approximate
+from fewpairs.run.plan import Plan, plan
 from fewpairs.similarity import (
     WMD,
     Cosine,
@@ -42,9 +42,9 @@ from fewpairs.similarity import (
 
 if TYPE_CHECKING:
     from fewpairs.similarity.asynchronous import from_async
-    from fewpairs.similarity.cross_encoder import CrossEncoder
-    from fewpairs.similarity.pair_mlp import PairMLP
-    from fewpairs.similarity.pair_training import train_pair_mlp
+    from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
+    from fewpairs.similarity.pair_mlp.scorer import PairMLP
+    from fewpairs.similarity.pair_mlp.training import train_pair_mlp
 
 __version__ = "0.1.0"
 
@@ -92,7 +92,7 @@ _LAZY = {
     "from_async": "fewpairs.similarity.asynchronous",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
     "PairMLP": "fewpairs.similarity.pair_mlp",
-    "train_pair_mlp": "fewpairs.similarity.pair_training",
+    "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fewpairs.ledger import Ledger
+    from fewpairs.ledger.ledger import Ledger
 
 __all__ = [
     "BudgetError",

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewpairs.arguments import bind
 from fewpairs.methods.base import Method
-from fewpairs.oracle import Oracle
+from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.binding import bind
 from fewpairs.similarity.items import as_items
 from fewpairs.similarity.matrix import from_matrix
 
@@ -118,11 +118,11 @@ def check_method(method: Method, *, n: int = 60, seed: int = 0) -> None:
     def fitted(budget: int | None) -> tuple[Oracle, Any]:
         scorer = similarity.bind(range(n))
         oracle = Oracle(scorer, similarity, budget=budget)
-        settled = method.resolve(oracle.tariff, oracle.remaining)
+        settled = method.resolve(oracle.cost, oracle.remaining)
         return oracle, settled.fit(oracle, np.random.default_rng(seed))
 
     oracle, factors = fitted(None)
-    price = method.resolve(oracle.tariff, None).price(oracle.tariff)
+    price = method.resolve(oracle.cost, None).price(oracle.cost)
     assert oracle.evaluations <= price, f"spent {oracle.evaluations}, price {price}"
     assert factors.left.shape == factors.right.shape, "left and right differ in shape"
     assert factors.left.shape[0] == n, f"left has {factors.left.shape[0]} rows of {n}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from fewpairs.approximation import Approximation
+from fewpairs.answers.matching import Matches, all_matches, find_matches
 from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
@@ -15,9 +15,9 @@ from fewpairs.cli.recipes import make_similarity
 from fewpairs.cli.running import read_texts, run_approximation
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
 from fewpairs.errors import InputError
-from fewpairs.matching import Matches, all_matches, find_matches
-from fewpairs.receipt import duration
-from fewpairs.similarity.base import Indices
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.bill import duration
+from fewpairs.types import Indices
 
 __all__ = ["duplicates"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fewpairs import __version__
-from fewpairs.approximation import Approximation
 from fewpairs.cli.inputs import Input, Reading, parse
 from fewpairs.cli.recipes import Spec, make_prior, make_similarity
 from fewpairs.errors import InputError
-from fewpairs.persistence import load
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.saving import load
 from fewpairs.similarity.base import Similarity
 
 __all__ = ["Run", "check_free", "open_run", "place", "write_run"]

@@ -8,8 +8,8 @@ import typer
 from fewpairs.cli.inputs import FORMATS, Reading
 from fewpairs.cli.recipes import NAMES, Spec
 from fewpairs.errors import InputError
+from fewpairs.matrix.cost import Budget
 from fewpairs.methods import BY_NAME
-from fewpairs.tariff import Budget
 
 __all__ = [
     "AsJson",

@@ -116,7 +116,7 @@ def _cross_encoder(spec: Spec) -> Similarity:
             "with a name on the Hugging Face hub."
         )
         raise InputError(msg)
-    from fewpairs.similarity.cross_encoder import CrossEncoder
+    from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
 
     by_number = spec.label is not None and spec.label.isdigit()
     label = int(spec.label or 0) if by_number else spec.label

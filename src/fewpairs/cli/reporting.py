@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from fewpairs import demo as showing
+from fewpairs.cli import demo as showing
 from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.output import Out, progress_bar

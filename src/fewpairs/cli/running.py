@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from fewpairs import approximating, planning, pricing
-from fewpairs.approximation import Approximation
 from fewpairs.cli import options
 from fewpairs.cli.folder import check_free, open_run, place, write_run
 from fewpairs.cli.inputs import Input, Reading, read_input
@@ -15,7 +13,11 @@ from fewpairs.cli.output import Out, progress_bar
 from fewpairs.cli.recipes import Spec, make_prior, make_similarity
 from fewpairs.errors import BudgetError
 from fewpairs.methods import as_method
-from fewpairs.receipt import duration
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.bill import duration
+from fewpairs.run import approximate as run_approximate
+from fewpairs.run import plan as run_plan
+from fewpairs.run.budget_split import foresee
 from fewpairs.similarity.base import Similarity
 
 __all__ = [
@@ -145,7 +147,7 @@ def plan(
 
 def _affordable(
     given: Input, recipe: Similarity, budgets: list[Any], method: str, *, strict: bool
-) -> list[planning.Plan]:
+) -> list[run_plan.Plan]:
     """Return a plan a budget, all from one timed sample.
 
     Default budgets that are too small for the method are left out.
@@ -153,7 +155,7 @@ def _affordable(
     kept: list[tuple[Any, int]] = []
     for budget in budgets:
         try:
-            foreseen = pricing.foresee(
+            foreseen = foresee(
                 as_method(method), recipe, len(given.texts), budget, symmetrize=True
             )
         except BudgetError:
@@ -161,7 +163,7 @@ def _affordable(
                 raise
             continue
         kept.append((budget, foreseen.evaluations))
-    first = planning.plan(given.texts, recipe, kept[0][0], method=method)
+    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method)
     # An asymmetric similarity that does not say so costs twice what was foreseen.
     twice = first.evaluations / kept[0][1]
     return [
@@ -265,7 +267,7 @@ def run_approximation(
     recipe = make_similarity(spec)
     cheap = None if prior is None else make_prior(prior, given)
     kept: Any = None if store is None else str(store)
-    return approximating.approximate(
+    return run_approximate.approximate(
         given.texts,
         recipe,
         method=method,

@@ -19,7 +19,8 @@ from fewpairs.evaluation.coreference import (
     lea,
     muc,
 )
-from fewpairs.evaluation.matrices import Quality, exact_matrix, quality
+from fewpairs.evaluation.matrices import Quality, quality
+from fewpairs.reading.exact import exact_matrix
 
 __all__ = [
     "Classified",

@@ -1,18 +1,14 @@
 """Measuring approximations against the truth, where the truth can be had."""
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fewpairs.approximation import Approximation
-from fewpairs.arguments import as_similarity, bind, listed
 from fewpairs.errors import InputError
-from fewpairs.oracle import Oracle
-from fewpairs.progress import Progress
+from fewpairs.result.approximation import Approximation
 
-__all__ = ["Quality", "exact_matrix", "quality"]
+__all__ = ["Quality", "quality"]
 
 _ENTRIES = 1 << 22  # compared at once
 
@@ -33,35 +29,6 @@ class Quality(NamedTuple):
     relative_error: float
     r2: float
     recall: float
-
-
-def exact_matrix(
-    items: Iterable[Any] | None,
-    similarity: Any,
-    *,
-    symmetrize: bool = True,
-    progress: Progress | None = None,
-) -> NDArray[Any]:
-    """Evaluate every pair and return the n×n matrix: what fewpairs exists to avoid.
-
-    Examples
-    --------
-    >>> import fewpairs as fp
-    >>> from fewpairs.evaluation import exact_matrix
-    >>> exact_matrix(["ab", "ac"], fp.StringSimilarity("levenshtein")).tolist()
-    [[1.0, 0.5], [0.5, 1.0]]
-    """
-    call = "fewpairs.evaluation.exact_matrix"
-    recipe = as_similarity(similarity, call)
-    scorer = bind(listed(items, None, call), recipe, call)
-    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
-    if progress is not None:
-        progress.start("all pairs", oracle.tariff.everything())
-    try:
-        return oracle.columns(np.arange(oracle.n))
-    finally:
-        if progress is not None:
-            progress.finish()
 
 
 def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:

@@ -6,10 +6,10 @@ from concurrent import futures
 from typing import Any
 
 from fewpairs.errors import InputError
-from fewpairs.execution.crew import Crew, Serial, Site
-from fewpairs.execution.pools import PoolCrew, gpus, processes, threads
+from fewpairs.execution.pools import PoolWorkers, gpus, processes, threads
+from fewpairs.execution.workers import PortableScorer, Serial, Workers
 
-__all__ = ["Crew", "Serial", "Site", "assemble", "check_executor"]
+__all__ = ["PortableScorer", "Serial", "Workers", "assemble", "check_executor"]
 
 _KINDS = {"threads": threads, "processes": processes, "gpus": gpus}
 _NAMED = re.compile(r"(serial|threads|processes|gpus)(?::([1-9]\d*))?")
@@ -36,25 +36,25 @@ def check_executor(executor: Any, call: str) -> None:
     raise InputError(msg)
 
 
-def assemble(executor: Any, site: Site) -> Crew:
+def assemble(executor: Any, portable: PortableScorer) -> Workers:
     """Return those who do the work."""
     if executor is None:
-        return Serial(site)
+        return Serial(portable)
     if isinstance(executor, futures.Executor):
-        return PoolCrew(executor, site)
+        return PoolWorkers(executor, portable)
     if isinstance(executor, str):
         named = _NAMED.fullmatch(executor)
         if named is None:
-            from fewpairs.execution.dask_cluster import DaskCrew, connect
+            from fewpairs.execution.dask_cluster import DaskWorkers, connect
 
-            return DaskCrew(connect(executor), site, own=True)
+            return DaskWorkers(connect(executor), portable, own=True)
         kind, count = named.groups()
         if kind == "serial":
-            return Serial(site)
-        return _KINDS[kind](site, None if count is None else int(count))
-    from fewpairs.execution.dask_cluster import DaskCrew
+            return Serial(portable)
+        return _KINDS[kind](portable, None if count is None else int(count))
+    from fewpairs.execution.dask_cluster import DaskWorkers
 
-    return DaskCrew(executor, site, own=False)
+    return DaskWorkers(executor, portable, own=False)
 
 
 def _is_client(executor: Any) -> bool:

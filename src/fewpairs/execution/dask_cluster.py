@@ -5,35 +5,35 @@ import math
 import time
 from typing import Any
 
-from fewpairs.calling import Outcome, Task
 from fewpairs.errors import InputError, MissingExtraError
-from fewpairs.execution.crew import Crew, Site, work
+from fewpairs.execution.calling import Outcome, Task
 from fewpairs.execution.pools import failed
+from fewpairs.execution.workers import PortableScorer, Workers, work
 from fewpairs.interrupts import exposed
 
-__all__ = ["DaskCrew", "connect"]
+__all__ = ["DaskWorkers", "connect"]
 
 _TRIES = 3
 _COUNT_EVERY = 1.0  # seconds: asking the scheduler takes a while
 
 
-class DaskCrew(Crew):
+class DaskWorkers(Workers):
     """Tasks go to a Dask scheduler, which does those of a lost worker again.
 
     Parameters
     ----------
     client
         A ``dask.distributed.Client``.
-    site
+    portable
         What is scored. It is sent to every worker once; a worker that comes later
         gets it from another.
     own
-        Whether the client ends with the crew.
+        Whether the client ends with the workers.
     """
 
-    def __init__(self, client: Any, site: Site, *, own: bool) -> None:
+    def __init__(self, client: Any, portable: PortableScorer, *, own: bool) -> None:
         self._client = client
-        self._site = site
+        self._portable = portable
         self._own = own
         self._flying: dict[Any, _Flight] = {}
         self._width, self._counted = 2, -math.inf
@@ -81,7 +81,7 @@ class DaskCrew(Crew):
             self._client.close()
 
     def _scatter(self) -> Any:
-        payload = self._site.payload
+        payload = self._portable.payload
         try:
             return self._client.scatter(payload, broadcast=True, hash=False)
         except Exception as error:  # whatever is wrong with a cluster
@@ -101,7 +101,7 @@ class DaskCrew(Crew):
 
     def _submit(self, flight: "_Flight") -> Any:
         return self._client.submit(
-            work, self._site.key, flight.task, self._payload, pure=False
+            work, self._portable.key, flight.task, self._payload, pure=False
         )
 
     def _outcome(self, future: Any, flight: "_Flight") -> Outcome | None:

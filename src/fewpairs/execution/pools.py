@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from fewpairs.calling import Outcome, Task
 from fewpairs.errors import SimilarityError
-from fewpairs.execution.crew import Crew, Site, work
+from fewpairs.execution.calling import Outcome, Task
+from fewpairs.execution.workers import PortableScorer, Workers, work
 from fewpairs.interrupts import exposed
-from fewpairs.kernels.blas import cores
+from fewpairs.kernels.linalg.blas_threads import cores
 
-__all__ = ["PoolCrew", "failed", "gpus", "processes", "threads"]
+__all__ = ["PoolWorkers", "failed", "gpus", "processes", "threads"]
 
 _TRIES = 3  # a task that has cost so many workers their lives is not tried again
 
 
-class PoolCrew(Crew):
+class PoolWorkers(Workers):
     """Tasks go to whichever worker is free; those of a lost worker are done again.
 
     A worker that has not met the similarity says so, and is sent it with its task.
@@ -29,7 +29,7 @@ class PoolCrew(Crew):
     ----------
     pool
         Any executor.
-    site
+    portable
         What is scored.
     width
         How many tasks to have under way; ``None``: twice as many as workers.
@@ -40,18 +40,18 @@ class PoolCrew(Crew):
     def __init__(
         self,
         pool: futures.Executor,
-        site: Site,
+        portable: PortableScorer,
         *,
         width: int | None = None,
         renew: Callable[[], futures.Executor] | None = None,
     ) -> None:
         self._pool = pool
-        self._site = site
+        self._portable = portable
         self._renew = renew
         workers = getattr(pool, "_max_workers", None) or cores()
         self._width = 2 * int(workers) if width is None else width
         self._flying: dict[futures.Future[Any], _Flight] = {}
-        self._site.open()
+        self._portable.open()
 
     @property
     def width(self) -> int:
@@ -82,7 +82,7 @@ class PoolCrew(Crew):
                     outcome = failed(flight.task, f"{type(error).__name__}: {error}")
                 else:
                     if outcome is None:
-                        self._send(flight, self._site.payload)
+                        self._send(flight, self._portable.payload)
                 if outcome is not None:
                     out.append((flight, outcome))
         return out
@@ -93,11 +93,11 @@ class PoolCrew(Crew):
             future.cancel()
         if self._renew is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
-        self._site.close()
+        self._portable.close()
 
     def _send(self, flight: "_Flight", payload: bytes | None) -> None:
         try:
-            future = self._pool.submit(work, self._site.key, flight.task, payload)
+            future = self._pool.submit(work, self._portable.key, flight.task, payload)
         except (futures.BrokenExecutor, OSError):
             # An OSError is one of a pool that breaks while it starts a worker: what it
             # would hand over has been closed.
@@ -105,7 +105,7 @@ class PoolCrew(Crew):
                 raise
             self._pool.shutdown(wait=False)
             self._pool = self._renew()
-            future = self._pool.submit(work, self._site.key, flight.task, payload)
+            future = self._pool.submit(work, self._portable.key, flight.task, payload)
         self._flying[future] = flight
 
     def _lost(self, flight: "_Flight", error: BaseException) -> Outcome | None:
@@ -139,25 +139,27 @@ def failed(task: Task, why: str) -> Outcome:
     return Outcome(np.full(shape, np.nan), 0, 0.0, error)
 
 
-def threads(site: Site, count: int | None) -> PoolCrew:
-    """Return a crew of threads, which share one bound scorer."""
+def threads(portable: PortableScorer, count: int | None) -> PoolWorkers:
+    """Return a workers of threads, which share one bound scorer."""
     count = count or cores()
 
     def pool() -> futures.Executor:
         return futures.ThreadPoolExecutor(count)
 
-    return PoolCrew(pool(), site, renew=pool)
+    return PoolWorkers(pool(), portable, renew=pool)
 
 
-def processes(site: Site, count: int | None, devices: bool = False) -> PoolCrew:
-    """Return a crew of processes; with ``devices``, each sees one GPU alone."""
+def processes(
+    portable: PortableScorer, count: int | None, devices: bool = False
+) -> PoolWorkers:
+    """Return a workers of processes; with ``devices``, each sees one GPU alone."""
     import multiprocessing
 
     count = count or cores()
     # Not forked: threads of BLAS and of a GPU do not survive it.
     context = multiprocessing.get_context("spawn")
     numbers = context.Value("i", 0)
-    site.payload  # noqa: B018 - refuse now what cannot travel
+    portable.payload  # noqa: B018 - refuse now what cannot travel
 
     def pool() -> futures.Executor:
         numbers.value = 0
@@ -168,12 +170,12 @@ def processes(site: Site, count: int | None, devices: bool = False) -> PoolCrew:
             initargs=(numbers, count, _visible() if devices else []),
         )
 
-    return PoolCrew(pool(), site, renew=pool)
+    return PoolWorkers(pool(), portable, renew=pool)
 
 
-def gpus(site: Site, count: int | None) -> PoolCrew:
-    """Return a crew of one process a GPU; scorers fit their batches to its memory."""
-    return processes(site, count or max(1, len(_visible())), devices=True)
+def gpus(portable: PortableScorer, count: int | None) -> PoolWorkers:
+    """Return one process per GPU; scorers fit their batches to its memory."""
+    return processes(portable, count or max(1, len(_visible())), devices=True)
 
 
 def _visible() -> list[str]:
@@ -191,7 +193,7 @@ def _count_gpus() -> int:
 
         return int(torch.cuda.device_count())
     with contextlib.suppress(ImportError):
-        from fewpairs.kernels.word_movers_cuda import count_gpus
+        from fewpairs.kernels.wmd.word_movers_cuda import count_gpus
 
         return count_gpus()
     return 0

@@ -1,10 +1,10 @@
 """The methods, by class and by name."""
 
-from fewpairs.errors import InputError
 from fewpairs.methods.auto import Auto
-from fewpairs.methods.base import Factors, LandmarkMethod, Method
+from fewpairs.methods.base import LandmarkMethod, Method
 from fewpairs.methods.nystrom import Nystrom
 from fewpairs.methods.optimal import Optimal
+from fewpairs.methods.registry import BY_NAME, as_method, with_prior
 from fewpairs.methods.regularized import Regularized
 from fewpairs.methods.sicur import SiCUR
 from fewpairs.methods.skeleton import Skeleton
@@ -14,7 +14,6 @@ from fewpairs.methods.stacur import StaCUR
 __all__ = [
     "BY_NAME",
     "Auto",
-    "Factors",
     "LandmarkMethod",
     "Method",
     "Nystrom",
@@ -25,28 +24,5 @@ __all__ = [
     "Skeleton",
     "StaCUR",
     "as_method",
+    "with_prior",
 ]
-
-BY_NAME: dict[str, type[Method]] = {
-    "auto": Auto,
-    "nystrom": Nystrom,
-    "sms": SMSNystrom,
-    "skeleton": Skeleton,
-    "sicur": SiCUR,
-    "stacur": StaCUR,
-    "regularized": Regularized,
-    "optimal": Optimal,
-}
-
-
-def as_method(method: str | Method) -> Method:
-    """Return a method by name, or the one given."""
-    if isinstance(method, Method):
-        return method
-    if isinstance(method, str) and method in BY_NAME:
-        return BY_NAME[method]()
-    cure = f"Pass one of {', '.join(map(repr, BY_NAME))}, or fewpairs.Nystrom(...)."
-    if isinstance(method, type) and issubclass(method, Method):
-        cure = f"Make an instance: fewpairs.{method.__name__}()."
-    msg = f"fewpairs.approximate: method is {method!r:.60}. {cure}"
-    raise InputError(msg)

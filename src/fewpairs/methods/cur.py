@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.kernels.spectral import apply_core
-from fewpairs.methods.base import Factors
-from fewpairs.methods.mapping import RowMap
-from fewpairs.similarity.base import Indices
+from fewpairs.kernels.linalg.spectral import apply_core
+from fewpairs.model.factors import Factors
+from fewpairs.model.row_maps import RowMap
+from fewpairs.types import Indices
 
 __all__ = ["join"]
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fewpairs.kernels.spectral import apply_core, signed_inverse_root
-from fewpairs.methods.base import Factors, LandmarkMethod
-from fewpairs.methods.mapping import RowMap
-from fewpairs.oracle import Oracle
-from fewpairs.tariff import Tariff
+from fewpairs.kernels.linalg.spectral import apply_core, signed_inverse_root
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import LandmarkMethod
+from fewpairs.model.factors import Factors
+from fewpairs.model.row_maps import RowMap
+from fewpairs.reading.oracle import Oracle
 
 __all__ = ["Nystrom"]
 
@@ -45,9 +46,9 @@ class Nystrom(LandmarkMethod):
 
     rcond: float = 1e-10
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the landmarks' columns."""
-        return tariff.lines(landmarks)
+        return cost.lines(landmarks)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read the landmarks' columns and invert their core."""

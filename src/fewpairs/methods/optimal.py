@@ -6,10 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from fewpairs.errors import InputError
-from fewpairs.kernels.spectral import largest_eigen
-from fewpairs.methods.base import Factors, Method
-from fewpairs.oracle import Oracle
-from fewpairs.tariff import Tariff
+from fewpairs.kernels.linalg.spectral import largest_eigen
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import Method
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
 
 __all__ = ["Optimal"]
 
@@ -55,9 +56,9 @@ class Optimal(Method):
             msg = f"fewpairs.Optimal: rank is {self.rank}; it must be at least 1."
             raise InputError(msg)
 
-    def price(self, tariff: Tariff) -> int:
+    def price(self, cost: Cost) -> int:
         """Price of everything."""
-        return tariff.everything()
+        return cost.everything()
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:  # noqa: ARG002
         """Read everything and keep the best rank."""

@@ -6,12 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from fewpairs.errors import InputError
+from fewpairs.matrix.cost import Cost
 from fewpairs.methods import residual
-from fewpairs.methods.base import Factors, LandmarkMethod
-from fewpairs.methods.layered import Layered
-from fewpairs.oracle import Oracle
-from fewpairs.priors import Prior
-from fewpairs.tariff import Tariff
+from fewpairs.methods.base import LandmarkMethod
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
+from fewpairs.similarity.priors import Prior
 
 __all__ = ["Regularized"]
 
@@ -65,9 +65,9 @@ class Regularized(LandmarkMethod):
             )
             raise InputError(msg)
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the landmarks' columns."""
-        return tariff.lines(landmarks)
+        return cost.lines(landmarks)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read the landmarks' columns, choose the parts and μ, and damp the core."""
@@ -81,7 +81,9 @@ class Regularized(LandmarkMethod):
             return Factors(
                 fit.left, S, words, signature=fit.signs, left_map=fit.row_map
             )
-        return replace(Layered.of(fit, S, words, self.prior), proposer=self.prior)
+        return replace(
+            residual.model_of(fit, S, words, self.prior), proposer=self.prior
+        )
 
 
 def in_words(fit: residual.ResidualFit) -> str:

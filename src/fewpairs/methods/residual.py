@@ -14,21 +14,27 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.kernels import scratch
-from fewpairs.kernels.blas import in_lanes
-from fewpairs.kernels.spectral import apply_core, largest_magnitude, symmetric_eigen
-from fewpairs.methods.mapping import RowMap, effect_columns
-from fewpairs.priors import Prior
-from fewpairs.similarity.base import Indices
+from fewpairs.kernels.linalg import scratch
+from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.kernels.linalg.spectral import (
+    apply_core,
+    largest_magnitude,
+    symmetric_eigen,
+)
+from fewpairs.model.curve import Curve
+from fewpairs.model.layered import Layered
+from fewpairs.model.row_maps import RowMap, effect_columns
+from fewpairs.similarity.priors import Prior
+from fewpairs.types import Indices
 
 __all__ = [
     "CENTERINGS",
-    "Curve",
     "ResidualFit",
     "Shape",
     "damped_inverse",
     "fit",
     "learning_rate",
+    "model_of",
 ]
 
 CENTERINGS = ("none", "constant", "additive")
@@ -37,7 +43,6 @@ _FOLDS = 5
 _ROWS = 1_000
 _COMPARED = 128  # landmarks on which shapes are compared
 _SIDE_BY_SIDE = 48  # landmarks from which folds are worth threads of their own
-_DEGREE = 3
 _CALIBRATED_ON = 200_000  # entries
 # A richer shape has to lower the cross-validated error by this share of it.
 _MARGIN = 0.005
@@ -64,42 +69,6 @@ class Shape(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A polynomial of the prior, in a standardized variable."""
-
-    center: float
-    scale: float
-    coefficients: NDArray[Any]  # from the constant upwards
-
-    @classmethod
-    def through(cls, x: NDArray[Any], y: NDArray[Any]) -> "Curve":
-        """Fit a curve by least squares."""
-        x, y = x.astype(np.float64).ravel(), y.astype(np.float64).ravel()
-        center, scale = float(x.mean()), float(x.std())
-        if scale <= 1e-7 * max(1.0, abs(center)):  # a constant prior says nothing
-            return cls(center, 1.0, np.array([y.mean()]))
-        powers = np.vander((x - center) / scale, _DEGREE + 1, increasing=True)
-        return cls(center, scale, np.linalg.lstsq(powers, y, rcond=None)[0])
-
-    def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return f(x) in the precision of x (Horner's rule, in place)."""
-        t = (x - x.dtype.type(self.center)) * x.dtype.type(1 / self.scale)
-        out = np.full_like(t, self.coefficients[-1])
-        for coefficient in self.coefficients[-2::-1]:
-            out *= t
-            out += x.dtype.type(coefficient)
-        return np.asarray(out)
-
-    @property
-    def slope(self) -> float:
-        """Slope of the curve at the prior's mean."""
-        return float(self.coefficients[1] / self.scale) if len(self) > 1 else 0.0
-
-    def __len__(self) -> int:
-        return len(self.coefficients)
-
-
-@dataclass(frozen=True)
 class ResidualFit:
     """What was fitted: Z diag(signs) Zᵀ, effects among its columns, and a curve."""
 
@@ -113,6 +82,32 @@ class ResidualFit:
     negative: float  # share of the core's eigenvalues below 0
     errors: dict[Shape, float]  # cross-validated root mean squares
     row_map: RowMap  # what makes rows of ``left``
+
+
+def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> Layered:
+    """Return what was fitted to landmarks' columns.
+
+    The prior is kept where the fit does not use it: it still proposes candidates.
+    """
+    features, signs = fit.left, fit.signs
+    if prior is not None and prior.embeddings is not None and fit.curve is not None:
+        # As far as inner products go, the curve is its slope.
+        slope = fit.curve.slope
+        scaled = prior.embeddings * np.float32(np.sqrt(abs(slope)))
+        features = np.hstack([scaled.astype(fit.left.dtype), fit.left])
+        ones = np.full(scaled.shape[1], 1.0 if slope >= 0 else -1.0)
+        signs = np.concatenate([ones, fit.signs])
+    return Layered(
+        left=fit.left,
+        landmarks=S,
+        words=words,
+        signature=fit.signs,
+        features=features,
+        prior=prior,
+        curve=fit.curve,
+        feature_signs=signs,
+        left_map=fit.row_map,
+    )
 
 
 def fit(
@@ -398,7 +393,7 @@ def _left_out(
         for task in tasks:
             leave_out(task)
     else:
-        in_lanes(leave_out, tasks)
+        in_threads(leave_out, tasks)
     return dict(zip(shapes, errors.sum(axis=1), strict=True))
 
 

@@ -6,11 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from fewpairs.errors import InputError
-from fewpairs.kernels.spectral import pseudo_inverse_factors
-from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import LandmarkMethod
 from fewpairs.methods.cur import join
-from fewpairs.oracle import Oracle
-from fewpairs.tariff import Tariff
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
 
 __all__ = ["SiCUR"]
 
@@ -74,10 +75,10 @@ class SiCUR(LandmarkMethod):
         """Return s₁ for s₂ rows."""
         return max(1, int(landmarks // self.oversampling))
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the rows and the columns among them."""
         columns = self.columns_of(landmarks)
-        return tariff.cross(columns, landmarks, both=columns)
+        return cost.cross(columns, landmarks, both=columns)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read rows, take columns from among them, and invert their crossing."""

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewpairs.kernels.spectral import pseudo_inverse_factors
-from fewpairs.methods.base import Factors, LandmarkMethod
+from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import LandmarkMethod
 from fewpairs.methods.cur import join
-from fewpairs.oracle import Oracle
-from fewpairs.tariff import Tariff
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
 
 __all__ = ["Skeleton"]
 
@@ -60,15 +61,15 @@ class Skeleton(LandmarkMethod):
         """One column and one row."""
         return 2
 
-    def everything(self, tariff: Tariff) -> None:
+    def everything(self, cost: Cost) -> None:
         """Independent samples never read all of the matrix for certain."""
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the columns and rows if none coincide."""
         half = landmarks // 2
-        if tariff.symmetric:
-            return tariff.lines(min(2 * half, tariff.n))
-        return tariff.cross(half, half)
+        if cost.symmetric:
+            return cost.lines(min(2 * half, cost.n))
+        return cost.cross(half, half)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read columns and rows, and invert their crossing."""

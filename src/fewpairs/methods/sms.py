@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.kernels.spectral import (
+from fewpairs.kernels.linalg.spectral import (
     apply_core,
     signed_inverse_root,
     smallest_eigenvalue,
 )
-from fewpairs.methods.base import Factors, LandmarkMethod
-from fewpairs.methods.mapping import RowMap
-from fewpairs.oracle import Oracle
-from fewpairs.similarity.base import Indices
-from fewpairs.tariff import Tariff
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import LandmarkMethod
+from fewpairs.model.factors import Factors
+from fewpairs.model.row_maps import RowMap
+from fewpairs.reading.oracle import Oracle
+from fewpairs.types import Indices
 
 __all__ = ["SMSNystrom"]
 
@@ -107,10 +108,10 @@ class SMSNystrom(LandmarkMethod):
         cap = n - 1 if self.variant == "code" else n
         return max(landmarks, min(round(self.multiplier * landmarks), cap))
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the columns and of the rest of the block."""
-        rest = self.block_size(landmarks, tariff.n) - landmarks
-        return tariff.lines(landmarks) + tariff.principal(rest)
+        rest = self.block_size(landmarks, cost.n) - landmarks
+        return cost.lines(landmarks) + cost.principal(rest)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read columns and block, shift, and invert the shifted core."""

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewpairs.kernels.spectral import gram, pseudo_inverse_factors
-from fewpairs.methods.base import Factors, LandmarkMethod, Method
+from fewpairs.kernels.linalg.spectral import gram, pseudo_inverse_factors
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.base import LandmarkMethod, Method
 from fewpairs.methods.cur import join
-from fewpairs.oracle import Oracle
-from fewpairs.tariff import Tariff
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
 
 __all__ = ["StaCUR"]
 
@@ -62,18 +63,18 @@ class StaCUR(LandmarkMethod):
         """One column and one row, which may be the same item's."""
         return 2 if self.independent else 1
 
-    def everything(self, tariff: Tariff) -> Method | None:
+    def everything(self, cost: Cost) -> Method | None:
         """Independent samples never read all of the matrix for certain."""
-        return None if self.independent else super().everything(tariff)
+        return None if self.independent else super().everything(cost)
 
-    def price_of(self, landmarks: int, tariff: Tariff) -> int:
+    def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the columns and rows if no two samples coincide."""
         if not self.independent:
-            return tariff.cross(landmarks, landmarks, both=landmarks)
+            return cost.cross(landmarks, landmarks, both=landmarks)
         half = landmarks // 2
-        if tariff.symmetric:
-            return tariff.lines(min(2 * half, tariff.n))
-        return tariff.cross(half, half)
+        if cost.symmetric:
+            return cost.lines(min(2 * half, cost.n))
+        return cost.cross(half, half)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
         """Read columns and rows, and estimate the core."""

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from fewpairs import receipt
-from fewpairs.approximation import Approximation
 from fewpairs.errors import InputError
 from fewpairs.progress import Progress, Silence
 from fewpairs.report import findings
 from fewpairs.report.gathering import MOST_ITEMS, gather_items, packed
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.bill import duration
 from fewpairs.similarity.items import as_items
 
 __all__ = ["write_report"]
@@ -117,10 +117,10 @@ def _figures(approx: Approximation, texts: Sequence[str]) -> dict[str, Any]:
         "rank": approx.left.shape[1],
         "bill": asdict(bill),
         "words": {
-            "evaluating": receipt.duration(bill.evaluating),
-            "computing": receipt.duration(bill.computing),
-            "exact": receipt.duration(_exact_seconds(approx)),
-            "each": receipt.duration(bill.evaluating / max(1, bill.evaluations)),
+            "evaluating": duration(bill.evaluating),
+            "computing": duration(bill.computing),
+            "exact": duration(_exact_seconds(approx)),
+            "each": duration(bill.evaluating / max(1, bill.evaluations)),
         },
         "certificate": findings.certified(approx),
         "pairs": pairs

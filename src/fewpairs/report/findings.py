@@ -6,11 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.approximation import Approximation
-from fewpairs.certificate import HeldOut
-from fewpairs.kernels.spectral import symmetric_eigen
-from fewpairs.left_out import HiddenRows, hide_rows, partial_fit, refined_an_item
-from fewpairs.methods import Factors
+from fewpairs.answers.left_out import (
+    HiddenRows,
+    hide_rows,
+    partial_fit,
+    refined_an_item,
+)
+from fewpairs.kernels.linalg.spectral import symmetric_eigen
+from fewpairs.model.factors import Factors
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.certificate import HeldOut
 
 __all__ = [
     "badly_explained",

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.approximation import Approximation
 from fewpairs.progress import Progress
 from fewpairs.report.layout import (
     broad_groups,
@@ -18,7 +17,8 @@ from fewpairs.report.layout import (
     place_items,
     spectral_features,
 )
-from fewpairs.similarity.base import Indices
+from fewpairs.result.approximation import Approximation
+from fewpairs.types import Indices
 
 __all__ = ["MOST_ITEMS", "Nearest", "gather_items", "group_words", "packed"]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from fewpairs.similarity.base import Indices
+from fewpairs.types import Indices
 
 __all__ = ["broad_groups", "neighbor_graph", "place_items", "spectral_features"]
 

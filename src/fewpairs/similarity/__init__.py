@@ -9,7 +9,7 @@ from fewpairs.similarity.function import from_function
 from fewpairs.similarity.matrix import from_matrix
 from fewpairs.similarity.strings import StringSimilarity
 from fewpairs.similarity.token_overlap import TokenOverlap
-from fewpairs.similarity.wmd import WMD
+from fewpairs.similarity.wmd.scorer import WMD
 
 __all__ = [
     "WMD",

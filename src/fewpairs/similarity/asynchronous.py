@@ -15,20 +15,15 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
-from fewpairs.similarity.base import (
-    Indices,
-    Interrupted,
-    Scorer,
-    Similarity,
-    check_facts,
-)
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.types import Indices
 
 __all__ = ["from_async"]
 
 _LONGEST_PAUSE = 30.0
 # Mistakes in a program, which are there the next time too.
 _MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError)
-_CHUNK = 8  # calls a lane, in one chunk
+_CHUNK = 8  # calls per concurrent call, in one chunk
 
 Judge = Callable[[Any, Any], Awaitable[Any]]
 
@@ -88,8 +83,8 @@ def from_async(
     diagonal, bounds
         f(a, a), where it is the same for every item; smallest and largest value.
     chunk
-        Evaluations that are kept together: a kill loses at most one chunk. Eight a
-        lane by default.
+        Evaluations that are kept together: a kill loses at most one chunk. Eight per
+        concurrent call by default.
     name
         How receipts call it, and a ledger knows it.
 
@@ -258,12 +253,12 @@ class _Batch:
     ) -> None:
         """Ask for all pairs, so many at a time; begin nothing new after an error."""
         waiting = iter(range(len(self.pairs)))
-        lanes = min(terms.concurrency, len(self.pairs))
+        at_once = min(terms.concurrency, len(self.pairs))
         async with asyncio.TaskGroup() as group:
-            for _ in range(lanes):
-                group.create_task(self._lane(waiting, function, terms, gate))
+            for _ in range(at_once):
+                group.create_task(self._take_calls(waiting, function, terms, gate))
 
-    async def _lane(
+    async def _take_calls(
         self,
         waiting: Iterator[int],
         function: Judge,

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.similarity.items import as_items
+from fewpairs.types import Indices
 
 __all__ = [
-    "Indices",
     "Interrupted",
     "Scorer",
     "Similarity",
@@ -21,8 +21,6 @@ __all__ = [
     "check_texts",
     "cut",
 ]
-
-Indices = NDArray[np.int64]
 
 
 class Interrupted(Exception):  # noqa: N818 - not always an error: Ctrl-C too

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Indices, Scorer, Similarity, cut
+from fewpairs.similarity.base import Scorer, Similarity, cut
+from fewpairs.types import Indices
 
 __all__ = ["Cosine"]
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Indices, Scorer, Similarity
-from fewpairs.similarity.wmd import WMD, WMDScorer
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.wmd.scorer import WMD, WMDScorer
+from fewpairs.types import Indices
 
 __all__ = ["Euclidean", "Exponential", "as_distance"]
 

@@ -9,13 +9,8 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
-from fewpairs.similarity.base import (
-    Indices,
-    Interrupted,
-    Scorer,
-    Similarity,
-    check_facts,
-)
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.types import Indices
 
 __all__ = ["from_function"]
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
-from fewpairs.similarity.base import Indices, Interrupted, Scorer, Similarity
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity
+from fewpairs.types import Indices
 
 __all__ = ["Joined"]
 

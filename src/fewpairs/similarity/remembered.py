@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.similarity.base import Indices, Interrupted, Scorer, Similarity
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity
+from fewpairs.types import Indices
 
 __all__ = ["Remembered", "Store"]
 

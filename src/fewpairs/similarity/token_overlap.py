@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Indices, Scorer, Similarity
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.types import Indices
 
 __all__ = ["TokenOverlap"]
 

@@ -7,11 +7,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from fewpairs import approximating, arguments
-from fewpairs.approximation import Approximation
 from fewpairs.errors import InputError
 from fewpairs.methods import Method
+from fewpairs.result.approximation import Approximation
+from fewpairs.run.approximate import approximate
 from fewpairs.similarity.base import Similarity
+from fewpairs.similarity.binding import as_similarity
 from fewpairs.similarity.exponential import Euclidean, Exponential, as_distance
 from fewpairs.similarity.items import as_items
 from fewpairs.similarity.remembered import Remembered, Store
@@ -46,7 +47,7 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
                 spread = float(np.asarray(items).var(axis=0).sum())
                 gamma = 1 / np.sqrt(2 * spread) if spread > 0 else 1.0
         else:
-            distance = arguments.as_similarity(self.similarity, type(self).__name__)
+            distance = as_similarity(self.similarity, type(self).__name__)
             if gamma is not None:
                 distance = as_distance(distance)
         if self.store is not None:
@@ -72,7 +73,7 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        approx = approximating.approximate(
+        approx = approximate(
             items, recipe, method=method, budget=budget, seed=int(seed)
         )
         if approx.shape[0] != len(items):

@@ -1,0 +1,1 @@
+"""What an approximation is asked: neighbors, searches, clusters, new items."""

@@ -1,0 +1,273 @@
+"""Pairs above a threshold: proposed by an approximation, checked one by one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from fewpairs.answers.left_out import hide_rows, refined_an_item
+from fewpairs.errors import BudgetError, InputError
+from fewpairs.progress import Progress, Silence
+from fewpairs.reading.exact import exact_matrix
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.certificate import HeldOut
+from fewpairs.types import Indices
+
+__all__ = ["Matches", "Missed", "all_matches", "find_matches"]
+
+_BLOCK = 1 << 22  # entries looked at at once
+_MARGIN = 2.0  # standard deviations of the prediction's error
+_TAIL = 500  # held-out pairs with the highest predictions: near the threshold
+
+_CHUNKS = 50  # in which candidates are read, so that a bar moves
+
+
+class Missed(NamedTuple):
+    """What is known of the pairs that were not found, without paying for more.
+
+    Attributes
+    ----------
+    held_out, above
+        Held-out pairs, drawn from all that were not read, and how many of them lie
+        above the threshold without having been a candidate.
+    estimate, at_most
+        That share, and the upper end of its one-sided 95 % interval, of all unread
+        pairs (Clopper & Pearson 1934).
+    hidden, found
+        Pairs above the threshold in landmarks' rows that were hidden from a fit to
+        the other landmarks, and how many of them that fit proposes.
+    found_at_least
+        Lower end of the one-sided 95 % interval of the share found / hidden.
+    """
+
+    held_out: int
+    above: int
+    estimate: float
+    at_most: float
+    hidden: int
+    found: int
+    found_at_least: float
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """Pairs whose similarity is at least a threshold, every one evaluated.
+
+    Attributes
+    ----------
+    i, j, similarity
+        The pairs, i < j, most similar first, and their exact values.
+    threshold, margin
+        Pairs predicted above threshold − margin were checked.
+    known, checked
+        Pairs of the result that had been read before; candidates evaluated now.
+    missed
+        What can be said of those that were not found.
+    """
+
+    i: Indices
+    j: Indices
+    similarity: NDArray[np.float64]
+    threshold: float
+    margin: float
+    known: int
+    checked: int
+    missed: Missed
+
+
+def find_matches(
+    approx: Approximation,
+    threshold: float,
+    *,
+    margin: float | None = None,
+    most: int | None = None,
+    also: tuple[Indices, Indices] | None = None,
+    progress: Progress | None = None,
+) -> Matches:
+    """Return the pairs whose similarity is at least ``threshold``, all of them checked.
+
+    Evaluations: one a candidate that was not read before; they are counted in the
+    result and kept in the reader of ``approx``, whose own answers stay as they were.
+
+    Parameters
+    ----------
+    approx
+        Proposes: unread pairs that it predicts above threshold − margin. A loaded one
+        needs its similarity: ``fp.load(path, items=…, similarity=…)``.
+    threshold
+        Of the similarity.
+    margin
+        ``None``: two standard deviations of the errors of the held-out pairs that are
+        predicted highest.
+    most
+        Candidates that may be evaluated at most.
+    also
+        Pairs that are candidates whatever is predicted, such as equal texts.
+    progress
+        Told of every chunk that is read.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> from fewpairs.answers.matching import find_matches
+    >>> K = np.eye(100) * 0.4 + 0.1
+    >>> K[3, 7] = K[7, 3] = 0.9
+    >>> approx = fp.approximate(None, K, budget=0.3)
+    >>> found = find_matches(approx, 0.5, also=(np.array([7]), np.array([3])))
+    >>> list(zip(found.i, found.j, found.similarity.tolist())) == [(3, 7, 0.9)]
+    True
+    """
+    if not np.isfinite(threshold):
+        msg = f"find_matches: threshold is {threshold}; pass a finite number."
+        raise InputError(msg)
+    margin = _margin(approx) if margin is None else float(margin)
+    i, j = _candidates(approx, threshold - margin, threshold)
+    if also is not None:
+        low, high = np.minimum(*also), np.maximum(*also)
+        n = approx.known.n
+        keys = np.unique(np.concatenate([i * n + j, low * n + high]))
+        i, j = keys // n, keys % n
+    known, values = approx.known.lookup(i, j)
+    new = np.flatnonzero(~known)
+    if most is not None and len(new) > most:
+        msg = (
+            f"find_matches: {len(new):,} candidates lie above {threshold - margin:.4g} "
+            f"and are not known; {most:,} may be evaluated. Raise the threshold, lower "
+            "the margin, or allow more."
+        )
+        raise BudgetError(msg, needed=len(new), allowed=most)
+    values[new] = _read(approx, i[new], j[new], progress or Silence())
+    keep = values >= threshold
+    order = np.flatnonzero(keep)[np.argsort(-values[keep], kind="stable")]
+    return Matches(
+        i=i[order],
+        j=j[order],
+        similarity=values[order],
+        threshold=float(threshold),
+        margin=margin,
+        known=int(known[order].sum()),
+        checked=len(new),
+        missed=_missed(approx, threshold, margin),
+    )
+
+
+def all_matches(
+    items: Sequence[Any],
+    similarity: Any,
+    threshold: float,
+    *,
+    progress: Progress | None = None,
+) -> Matches:
+    """Return the pairs whose similarity is at least ``threshold``: evaluate them all.
+
+    For similarities that are quick. Evaluations: n(n−1)/2; memory: n² numbers.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> from fewpairs.answers.matching import all_matches
+    >>> texts = ["red cat", "green dog", "red cats"]
+    >>> found = all_matches(texts, fp.StringSimilarity("ratio"), 0.8)
+    >>> found.i.tolist(), found.j.tolist(), found.checked
+    ([0], [2], 3)
+    """
+    K = exact_matrix(items, similarity, progress=progress)
+    n = len(K)
+    found = [
+        (np.full(len(j), i), j)
+        for i in range(n)
+        if len(j := i + 1 + np.flatnonzero(K[i, i + 1 :] >= threshold))
+    ]
+    nothing = np.empty(0, dtype=np.int64)
+    i, j = (np.concatenate([nothing, *(part[t] for part in found)]) for t in range(2))
+    values = K[i, j].astype(np.float64)
+    order = np.argsort(-values, kind="stable")
+    return Matches(
+        i=i[order],
+        j=j[order],
+        similarity=values[order],
+        threshold=float(threshold),
+        margin=0.0,
+        known=0,
+        checked=n * (n - 1) // 2,
+        missed=Missed(0, 0, 0.0, 0.0, 0, 0, 0.0),
+    )
+
+
+def _read(
+    approx: Approximation, i: Indices, j: Indices, progress: Progress
+) -> NDArray[np.float64]:
+    """Evaluate candidates, chunk by chunk."""
+    if not len(i):
+        return np.empty(0)
+    reader = approx.reader("find_matches")
+    out = np.empty(len(i))
+    step = max(256, -(-len(i) // _CHUNKS))
+    progress.start("checking candidates", len(i))
+    try:
+        for start in range(0, len(i), step):
+            part = slice(start, start + step)
+            out[part] = reader.pairs(i[part], j[part])
+            progress.advance(len(out[part]))
+    finally:
+        progress.finish()
+    return out
+
+
+def _margin(approx: Approximation) -> float:
+    if not isinstance(approx.evidence, HeldOut) or not len(approx.evidence.i):
+        return 0.0
+    held = approx.evidence
+    guess = approx.factors.predict(held.i, held.j).astype(np.float64)
+    top = np.argsort(-guess, kind="stable")[:_TAIL]
+    errors = held.truth[top] - guess[top]
+    return _MARGIN * float(np.sqrt(np.mean(errors**2)))
+
+
+def _candidates(
+    approx: Approximation, lowest: float, threshold: float
+) -> tuple[Indices, Indices]:
+    """Return i < j of pairs that are predicted high, or known to be."""
+    found_i, found_j = [], []
+    n = approx.known.n
+    for rows in _row_blocks(n):
+        block = approx.block(rows, slice(None))
+        r, c = np.nonzero(block >= lowest)
+        ahead = c > rows[r]
+        i, j = rows[r[ahead]], c[ahead]
+        known, values = approx.known.lookup(i, j)
+        # What is known to lie below the threshold needs no second look.
+        keep = ~known | (values >= threshold)
+        found_i.append(i[keep])
+        found_j.append(j[keep])
+    return np.concatenate(found_i), np.concatenate(found_j)
+
+
+def _row_blocks(n: int) -> Iterator[Indices]:
+    step = max(1, _BLOCK // n)
+    return (np.arange(a, min(n, a + step)) for a in range(0, n, step))
+
+
+def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
+    known = approx.known
+    unread = max(0, known.pairs - known.moments().number)
+    m = above = 0
+    if isinstance(approx.evidence, HeldOut):
+        held = approx.evidence
+        guess = approx.factors.predict(held.i, held.j)
+        m = len(held.i)
+        above = int(((held.truth >= threshold) & (guess < threshold - margin)).sum())
+    share = above / m if m else 0.0
+    high = float(special.betaincinv(above + 1, m - above, 0.95)) if m > above else 1.0
+    hidden = found = 0
+    rows = hide_rows(approx)
+    if rows is not None:
+        guess = rows.refined(refined_an_item(approx))
+        over = rows.truth >= threshold
+        hidden = int(over.sum())
+        found = int((over & (guess >= threshold - margin)).sum())
+    least = float(special.betaincinv(found, hidden - found + 1, 0.05)) if found else 0.0
+    return Missed(m, above, share * unread, high * unread, hidden, found, least)

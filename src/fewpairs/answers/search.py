@@ -1,0 +1,236 @@
+"""Search: the most similar items of a query, for a stated number of evaluations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
+from fewpairs.answers.neighbors import check_k
+from fewpairs.errors import InputError
+from fewpairs.progress import Progress, as_progress
+from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.reader import Reader, looks_like
+from fewpairs.result.approximation import Approximation
+from fewpairs.similarity.items import as_items, holds_items
+from fewpairs.types import Indices
+
+__all__ = ["Found", "search"]
+
+_ENTRIES = 1 << 23  # guessed at once: queries side by side times items
+
+
+class _Pair(NamedTuple):
+    indices: NDArray[np.int64]
+    similarities: NDArray[Any]
+
+
+class Found(_Pair):
+    """``(indices, similarities)`` of the items found, the most similar first.
+
+    Two arrays of shape (k,) for one query, of (m, k) for m.
+
+    Attributes
+    ----------
+    evaluations
+        Calls of the similarity that the search made, all queries together.
+    """
+
+    evaluations: int
+
+    def __new__(
+        cls,
+        indices: NDArray[np.int64],
+        similarities: NDArray[Any],
+        *,
+        evaluations: int,
+    ) -> Self:
+        """Make a pair that knows its price."""
+        made = super().__new__(cls, indices, similarities)
+        made.evaluations = evaluations
+        return made
+
+    def __repr__(self) -> str:
+        return f"<Found: {self.indices.shape}, {self.evaluations:,} evaluations>"
+
+
+def search(
+    approx: Approximation,
+    query: Any,
+    k: int = 10,
+    *,
+    evaluations: int = 100,
+    rounds: int = 6,
+    prior: Any = None,
+    new: bool | None = None,
+    progress: bool | Progress = False,
+) -> Found:
+    """Find the most similar items of queries; see ``Approximation.search``."""
+    call = "Approximation.search"
+    n = approx.shape[0]
+    for name, value in (("evaluations", evaluations), ("rounds", rounds)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            msg = f"{call}: {name} is {value!r:.60}; pass a whole number from 1 on."
+            raise InputError(msg)
+    reader = approx.reader("search")
+    asked = _asked(query, reader, n, new, call)
+    k = check_k(k, n if asked.new else n - 1, call, "items to find")
+    number = evaluations // reader.calls
+    if number < k:
+        msg = (
+            f"{call}: {evaluations:,} evaluations a query do not cover k = {k} exact "
+            f"similarities; pass {k * reader.calls:,} or more."
+        )
+        raise InputError(msg)
+    shown = as_progress(progress, call)
+    shown.start("searching", len(asked.queries) * evaluations)
+    try:
+        sought = _Sought.of(approx, reader, asked, prior, call)
+        found = sought.found(k, number, rounds, shown)
+    finally:
+        shown.finish()
+    if not asked.single:
+        return found
+    return Found(
+        found.indices[0],
+        found.similarities[0],
+        evaluations=found.evaluations,
+    )
+
+
+class _Asked(NamedTuple):
+    queries: Sequence[Any]
+    new: bool
+    single: bool
+
+
+def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _Asked:
+    """Tell positions from new items, and one from many."""
+    by_position = reader.similarity.by_position
+    fitted = None if by_position else reader.items[0]
+    if holds_items(query) and not isinstance(query, type(fitted)):
+        query = as_items(query, call, name="query")
+    try:
+        numbers = np.asarray(query)
+    except ValueError:  # lists of different lengths
+        numbers = np.empty(0)
+    whole = numbers.dtype.kind in "iu" and numbers.ndim <= 1 and numbers.size > 0
+    if new is None and whole and isinstance(fitted, (int, float, np.number)):
+        msg = (
+            f"{call}: the fitted items are numbers, so {query!r:.60} may be one or the "
+            "position of one. Pass new=True for new items, new=False for positions."
+        )
+        raise InputError(msg)
+    vector = isinstance(fitted, np.ndarray) and looks_like(query, fitted)
+    if new is False or (new is None and whole and not vector):
+        if not whole or numbers.min() < -n or numbers.max() >= n:
+            msg = (
+                f"{call}: {query!r:.60} does not name fitted items; positions are "
+                f"whole numbers from 0 to {n - 1}."
+            )
+            raise InputError(msg)
+        at = (np.atleast_1d(numbers) % n).tolist()
+        return _Asked(at, new=False, single=numbers.ndim == 0)
+    single = np.ndim(query) == 1 if by_position else _is_one(query, fitted)
+    queries = reader.checked([query] if single else query, call)
+    return _Asked(queries, new=True, single=single)
+
+
+def _is_one(query: Any, fitted: Any) -> bool:
+    """Tell one item from a list of them."""
+    if isinstance(fitted, (list, tuple)):
+        holds = isinstance(query, (list, tuple)) and len(query) > 0
+        return holds and not isinstance(query[0], (list, tuple))
+    if isinstance(query, (list, tuple)):
+        return False
+    return looks_like(query, fitted)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sought:
+    """Queries, where their exact scores come from, and what guides the search."""
+
+    guide: Guide
+    oracle: Oracle
+    positions: Indices  # of the queries, in the oracle
+    n: int
+    landmarks: Indices
+    prior: Any  # has block(rows, columns), or None
+    prior_rows: Indices
+
+    @classmethod
+    def of(
+        cls, approx: Approximation, reader: Reader, asked: _Asked, given: Any, call: str
+    ) -> "_Sought":
+        n, m = approx.shape[0], len(asked.queries)
+        prior = prior_of(approx)
+        if not asked.new:
+            at = np.asarray(asked.queries, dtype=np.int64)
+            landmarks = approx.landmarks
+            return cls(guide_of(approx), reader.oracle, at, n, landmarks, prior, at)
+        oracle = reader.outside(asked.queries, call)
+        beside = None
+        if prior is not None:
+            nothing = np.empty((m, 0))
+            beside = prior.beside(given, asked.queries, nothing, call)
+        new = np.arange(m)
+        return cls(guide_of(approx), oracle, n + new, n, approx.landmarks, beside, new)
+
+    def found(self, k: int, number: int, rounds: int, shown: Progress) -> Found:
+        before = self.oracle.evaluations
+        step = max(1, _ENTRIES // self.n)
+        indices, values = [], []
+        for start in range(0, len(self.positions), step):
+            part = np.arange(start, min(start + step, len(self.positions)))
+            at, scores = self._search(part, (number, rounds), shown)
+            for own, score in zip(at, scores, strict=True):
+                order = np.lexsort((own, -score))[:k]
+                indices.append(own[order])
+                values.append(score[order])
+        return Found(
+            np.array(indices, dtype=np.int64).reshape(-1, k),
+            np.array(values).reshape(-1, k),
+            evaluations=self.oracle.evaluations - before,
+        )
+
+    def _search(
+        self, queries: Indices, numbers: tuple[int, int], shown: Progress
+    ) -> tuple[list[Indices], list[NDArray[Any]]]:
+        cheap = None
+        if self.prior is not None:
+            cheap = self.prior.block(self.prior_rows[queries], np.arange(self.n))
+        own = self.positions[queries]
+
+        def read(chosen: list[Indices]) -> list[NDArray[Any]]:
+            sizes = [len(some) for some in chosen]
+            values = self.oracle.pairs(np.repeat(own, sizes), np.concatenate(chosen))
+            shown.advance(sum(sizes))
+            return np.split(values, np.cumsum(sizes)[:-1])
+
+        return evaluate_in_rounds(
+            self.guide,
+            self.guide.start(cheap, len(queries)),
+            self._known(own),
+            read,
+            hidden=np.where(own < self.n, own, -1),
+            numbers=numbers,
+            # Landmarks spread over the items.
+            spread=self.landmarks if self.prior is None else None,
+        )
+
+    def _known(self, own: Indices) -> tuple[list[Indices], list[NDArray[Any]]]:
+        """Return what is known of the queries already: it is free."""
+        at: list[Indices] = []
+        scores: list[NDArray[Any]] = []
+        everything = np.arange(self.n)
+        for query in own:
+            known, values = np.zeros(self.n, dtype=bool), np.empty(self.n)
+            if query < self.n:
+                row = np.full(self.n, query)
+                known, values = self.oracle.read.lookup(row, everything)
+                known[query] = False
+            at.append(np.flatnonzero(known))
+            scores.append(values[known])
+        return at, scores

@@ -1,0 +1,137 @@
+"""Calling: one call of a similarity, timed and checked. It happens nowhere else."""
+
+import time
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import SimilarityError
+from fewpairs.interrupts import exposed
+from fewpairs.similarity.base import Interrupted, Scorer
+from fewpairs.types import Indices
+
+__all__ = ["Outcome", "Task", "call"]
+
+_HALF = (np.float16, np.float32)
+
+
+class Task(NamedTuple):
+    """One call: all ``a`` with all ``b``, or a[t] with b[t] for every t.
+
+    With ``both``, an entry is ½(s(a, b) + s(b, a)), at two evaluations.
+    """
+
+    a: Indices
+    b: Indices
+    block: bool
+    both: bool = False
+
+
+class Outcome(NamedTuple):
+    """What came of a call: NaN where there is no value, and why.
+
+    What fails is returned, not raised, so that what has been paid for can be kept.
+    """
+
+    values: NDArray[Any]
+    evaluations: int
+    seconds: float = 0.0
+    error: BaseException | None = None
+
+
+def call(scorer: Scorer, name: str, task: Task) -> Outcome:
+    """Do a task; ``name`` is what messages call the similarity."""
+    a, b, block, both = task
+    if not both:
+        return _score(scorer, name, a, b, block=block)
+    if block:
+        there = _score(scorer, name, a, b, block=True)
+        if there.error is not None:
+            return there._replace(values=np.full_like(there.values, np.nan))
+        back = _score(scorer, name, b, a, block=True)
+        return Outcome(
+            0.5 * (there.values + back.values.T),
+            there.evaluations + back.evaluations,
+            there.seconds + back.seconds,
+            back.error,
+        )
+    # (a, b) and (b, a) side by side: an error then splits one pair only. The diagonal
+    # has no other side and is evaluated once.
+    sides = np.where(a == b, 1, 2)
+    ends = np.cumsum(sides)
+    first, second = np.repeat(a, sides), np.repeat(b, sides)
+    last = ends[sides == 2] - 1
+    first[last], second[last] = b[sides == 2], a[sides == 2]
+    all_of_them = _score(scorer, name, first, second, block=False)
+    values = all_of_them.values
+    averages = 0.5 * (values[ends - sides] + values[ends - 1])
+    return all_of_them._replace(values=averages)
+
+
+def _score(
+    scorer: Scorer, name: str, a: Indices, b: Indices, *, block: bool
+) -> Outcome:
+    shape = (len(a), len(b)) if block else (len(a),)
+    values: Any = None
+    error: BaseException | None = None
+    start = time.perf_counter()
+    try:
+        with exposed:
+            values = scorer.block(a, b) if block else scorer.pairs(a, b)
+    except Interrupted as stop:
+        error = stop.cause
+        values = np.full(shape, np.nan)
+        values.ravel()[: len(stop.values)] = stop.values
+    except SimilarityError as stop:
+        error = stop
+    except Exception as stop:  # noqa: BLE001 - whatever a similarity raises
+        error = _wrap(name, stop, a, b)
+    except BaseException as stop:  # noqa: BLE001 - Ctrl-C: keep what was paid for
+        error = stop
+    seconds = time.perf_counter() - start
+
+    out = np.full(shape, np.nan) if values is None else np.asarray(values)
+    if values is not None:
+        error = error or _refuse(name, out, shape)
+    if out.shape != shape or out.dtype.kind not in "biuf":
+        return Outcome(np.full(shape, np.nan), 0, seconds, error)
+    # Integers and half floats would overflow where both orders are averaged.
+    out = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
+    finite = np.isfinite(out)
+    done = out.size if error is None else int(finite.sum())
+    if error is None and not finite.all():
+        at = tuple(int(t) for t in np.argwhere(~finite)[0])
+        i, j = a[at[0]], b[at[-1]]
+        error = SimilarityError(
+            f"{name} returned {out[at]} for items {i} and {j}; every similarity must "
+            "be a finite number. Mend the similarity, or drop the item.",
+            pair=(int(i), int(j)),
+        )
+        out = np.where(finite, out, np.nan)
+    return Outcome(out, done, seconds, error)
+
+
+def _refuse(name: str, out: NDArray[Any], shape: tuple[int, ...]) -> Exception | None:
+    if out.shape != shape:
+        what = f"an array of shape {out.shape}, expected {shape}"
+    elif out.dtype.kind not in "biuf":
+        what = f"values of dtype {out.dtype}, for example {out.ravel()[0]!r:.40}"
+    else:
+        return None
+    return SimilarityError(
+        f"{name} returned {what}; it must return one real number a pair."
+    )
+
+
+def _wrap(name: str, error: Exception, a: Indices, b: Indices) -> SimilarityError:
+    pair = (int(a[0]), int(b[0]))
+    many = "" if len(a) == len(b) == 1 else f" (the first of {len(a):,} in one call)"
+    wrapped = SimilarityError(
+        f"{name} raised {type(error).__name__}: {error}, while scoring items "
+        f"{pair[0]} and {pair[1]}{many}. What was paid for before is in the "
+        "error's .ledger; pass it as store= to go on.",
+        pair=pair,
+    )
+    wrapped.__cause__ = error
+    return wrapped

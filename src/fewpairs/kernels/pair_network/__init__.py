@@ -1,0 +1,1 @@
+"""A network that predicts a pair from two trained vectors, and its training."""

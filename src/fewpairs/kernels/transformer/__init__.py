@@ -1,0 +1,1 @@
+"""Layers of a transformer, compiled for a CPU."""

@@ -1,0 +1,409 @@
+"""Ledger: what has been paid for, in memory or on disk."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
+from fewpairs.ledger.chunk_store import ChunkStore
+from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
+from fewpairs.ledger.run_records import Record, describe
+from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.matrix.grid import Chunks
+from fewpairs.similarity.base import Similarity
+from fewpairs.types import Indices
+
+__all__ = ["Identity", "Ledger"]
+
+# Fingerprints of a similarity and of the items.
+Identity = tuple[str, str]
+# Pairs that settled a symmetry, with their values.
+Sample = tuple[Indices, Indices, NDArray[np.float64]]
+_IN_MEMORY = 1 << 28  # bytes of an array; larger ones of a ledger on disk stay there
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """The matrix that a ledger is about."""
+
+    n: int
+    similarity: str
+    symmetric: bool
+    symmetrized: bool
+
+    def __str__(self) -> str:
+        return f"{self.similarity} of {self.n:,} items"
+
+
+class _Once:
+    """Fingerprints, taken when they are first asked for; unlike a cache it pickles."""
+
+    def __init__(self, identify: Callable[[], Identity]) -> None:
+        self._identify = identify
+        self._known: Identity | None = None
+
+    def __call__(self) -> Identity:
+        if self._known is None:
+            self._known = self._identify()
+        return self._known
+
+
+def _unknown() -> Identity:
+    return ("", "")
+
+
+def _with_similarity(other: str, identify: Callable[[], Identity]) -> Identity:
+    return (other, identify()[1])
+
+
+class Ledger:
+    """Every evaluation that has been paid for.
+
+    Pass one ledger as ``store=`` to several calls and no entry is evaluated twice.
+    It belongs to one set of items and one similarity from the first call on, and
+    refuses another. On disk it survives whatever happens to the process: chunks are
+    written as they are finished, and a run that is started again evaluates what is
+    missing and ends in the same result, to the bit. ``print`` it to see what has been
+    paid for, when, and how much is left.
+
+    Parameters
+    ----------
+    path
+        A folder, or any URL that fsspec knows; ``None``: in memory.
+    memory
+        Bytes that an array of a ledger on disk may take in memory. Larger ones, the
+        landmarks' columns and the factors made of them, stay on disk.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> K = np.random.default_rng(0).standard_normal((60, 60))
+    >>> ledger = fp.Ledger()
+    >>> first = fp.approximate(None, K @ K.T, budget=0.5, store=ledger)
+    >>> again = fp.approximate(None, K @ K.T, budget=0.5, store=ledger)
+    >>> first.evaluations > 0, again.evaluations
+    (True, 0)
+    """
+
+    def __init__(
+        self, path: str | PathLike[str] | None = None, *, memory: int = _IN_MEMORY
+    ) -> None:
+        self.entries: Entries | None = None
+        self.evaluations = 0
+        self.records: dict[str, Record] = {}
+        self._subject: _Subject | None = None
+        self._identify: Callable[[], Identity] = _unknown
+        self._chunk_store = None if path is None else ChunkStore(fspath(path))
+        self._entry_store = (
+            None if self._chunk_store is None else EntryStore(self._chunk_store, memory)
+        )
+        self._record: Record | None = None
+        self._before = (0, 0.0)
+        self._within = False
+        if self._chunk_store is not None:
+            self._look()
+
+    @property
+    def symmetric(self) -> bool | None:
+        """Whether the similarity is symmetric, as settled by the first call."""
+        return None if self._subject is None else self._subject.symmetric
+
+    @property
+    def path(self) -> str | None:
+        """Where it is; ``None``: in memory."""
+        return None if self._chunk_store is None else self._chunk_store.url
+
+    @property
+    def durable(self) -> bool:
+        """Whether it is on disk."""
+        return self._chunk_store is not None
+
+    # --- a run -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def session(self, *, load: bool = True) -> Iterator["Ledger"]:
+        """Be the only writer, with everything that others have written before.
+
+        Within another session it is that one.
+        """
+        if self._chunk_store is None or self._within:
+            yield self
+            return
+        self._chunk_store.acquire()
+        self._within = True
+        try:
+            if load:
+                self.load()
+            yield self
+        finally:
+            with contextlib.suppress(OSError):  # a full disk has been told of before
+                self._save_record(force=True)
+            self._record, self._before = None, (0, 0.0)
+            self._within = False
+            self._chunk_store.release()
+
+    def open(
+        self,
+        n: int,
+        *,
+        similarity: str,
+        symmetric: bool,
+        symmetrized: bool,
+        diagonal: float | None,
+        identity: Callable[[], Identity] | None = None,
+        sample: Sample | None = None,
+    ) -> Entries:
+        """Return the entries of this matrix; refuse another one.
+
+        ``sample`` are the pairs that settled the symmetry of a new one: they are kept
+        with it. In memory, fingerprints are taken when a second run comes, not before:
+        most never do.
+        """
+        subject = _Subject(n, similarity, symmetric, symmetrized)
+        identify = identity or _unknown
+        if self.entries is None:
+            self._subject, self._identify = subject, _Once(identify)
+            if self._chunk_store is not None:
+                self._chunk_store.write_header(
+                    {
+                        **asdict(subject),
+                        "diagonal": diagonal,
+                        "identity": list(self._identify()),
+                        "sample": None
+                        if sample is None
+                        else [part.tolist() for part in sample],
+                    }
+                )
+            self.entries = self._fresh(subject, diagonal, sample)
+        elif subject != self._subject or self._identify() != identify():
+            msg = (
+                f"fewpairs.Ledger: this ledger holds evaluations of {self._subject}, "
+                f"and was given {subject}, other items or another similarity. Use "
+                "another ledger for them."
+            )
+            raise InputError(msg)
+        return self.entries
+
+    def start(self, key: str, facts: dict[str, Any]) -> Record:
+        """Begin a run, or go on with it where it was begun before."""
+        record = self.records.setdefault(key, Record(key, facts))
+        record.begin()
+        record.add(*self._before)
+        self._record, self._before = record, (0, 0.0)
+        self._save_record(force=True)
+        return record
+
+    def finish(self) -> None:
+        """End the run, which has come to its result."""
+        if self._record is not None:
+            self._record.finish()
+            self._save_record(force=True)
+
+    def decide(self, name: str, choose: Callable[[], Any]) -> Any:
+        """Return what this run decided before, or decide now and write it down.
+
+        For whatever depends on the clock: a run that goes on must not come to another
+        result. ``choose`` returns what JSON can hold.
+        """
+        if self._record is None:
+            return choose()
+        if name not in self._record.decisions:
+            self._record.decisions[name] = choose()
+            self._save_record(force=True)
+        return self._record.decisions[name]
+
+    def count(self, evaluations: int, money: float = 0.0) -> None:
+        """Enter evaluations that were made."""
+        self.evaluations += evaluations
+        if self._record is not None:
+            self._record.add(evaluations, money)
+        else:  # what settles the symmetry comes before the run is known
+            paid, spent = self._before
+            self._before = paid + evaluations, spent + money
+
+    # --- what is written -----------------------------------------------------------
+
+    def lines(
+        self,
+        indices: Indices,
+        axis: Axis,
+        dtype: np.dtype[Any],
+        chunks: Chunks,
+        *,
+        blank: bool = False,
+    ) -> LineWriter:
+        """Return where lines are filled in and kept, chunk by chunk.
+
+        They are NaN for now; with ``blank`` they are anything, and all is evaluated.
+        """
+        entries = self._opened()
+        if self._entry_store is None:
+            values = np.empty((len(indices), entries.n), dtype=dtype)
+            if not blank:
+                values.fill(np.nan)
+            return LineWriter(values, blank=blank)
+        writer = self._entry_store.lines(
+            indices, axis, entries.n, dtype, chunks, blank=blank
+        )
+        return replace(writer, told=self._save_record)
+
+    def keep_lines(
+        self,
+        indices: Indices,
+        axis: Axis,
+        writer: LineWriter,
+        chunks: Chunks,
+        *,
+        whole: bool,
+    ) -> None:
+        """Enter lines that are filled in, or as far as they are."""
+        entries = self._opened()
+        entries.drop_partial(indices, axis)
+        if whole:
+            entries.add_lines(indices, writer.values, axis)
+            writer.close()
+        else:
+            writer.void(chunks)
+            entries.add_partial(indices, writer.values, axis)
+
+    def batch(self, i: Indices, j: Indices, chunk: int, chunks: int) -> BatchWriter:
+        """Return where the chunks of a request for pairs are kept."""
+        entries = self._opened()
+        if self._entry_store is None:
+            return BatchWriter()
+        writer = self._entry_store.batch(entries, i, j, chunk, chunks)
+        return replace(writer, told=self._save_record)
+
+    def rescue(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
+        """Keep pairs of a chunk that was not finished."""
+        entries = self._opened()
+        entries.add_pairs(i, j, values)
+        if self._entry_store is not None and len(i):
+            self._entry_store.batch(entries, i, j, len(i), 1).keep(0, i, j, values)
+
+    def load(self) -> Entries | None:
+        """Read everything that is there, also where it cannot be written to."""
+        self._look()
+        if self.entries is not None and self._entry_store is not None:
+            self._entry_store.load(self.entries)
+            # A process that was killed may not have counted its last chunks.
+            calls = 2 if self._subject and self._subject.symmetrized else 1
+            self.evaluations = max(self.evaluations, calls * self.entries.pairs_known())
+        return self.entries
+
+    # --- what it says ----------------------------------------------------------------
+
+    def repair(self) -> int:
+        """Set damaged chunks aside and return how many; they are paid for again."""
+        if self._chunk_store is None or self._entry_store is None:
+            return 0
+        self._chunk_store.acquire()
+        try:
+            return self._entry_store.repair()
+        finally:
+            self._chunk_store.release()
+
+    def transformed(
+        self,
+        function: Callable[[Any], Any],
+        similarity: Similarity,
+        path: str | PathLike[str] | None = None,
+    ) -> "Ledger":
+        """Return a ledger of another similarity that is a function of this one's.
+
+        ``function`` maps arrays of known values to those of ``similarity``; nothing is
+        evaluated. exp(−γ·distance) of another γ, for one, is a power:
+        ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``. With a
+        ``path`` it is a ledger on disk.
+        """
+        out = Ledger(path)
+        with contextlib.ExitStack() as both:
+            both.enter_context(self.session())
+            both.enter_context(out.session())
+            if self.entries is None or self._subject is None:
+                return out
+            if out.entries is not None:
+                msg = f"Ledger.transformed: {path} holds a ledger; pass a new path."
+                raise InputError(msg)
+            subject = replace(self._subject, similarity=similarity.name)
+            other = fingerprint(similarity.identify())
+            entries = self.entries.transformed(function)
+            out.open(
+                **asdict(subject),
+                diagonal=entries.diagonal,
+                identity=partial(_with_similarity, other, self._identify),
+            )
+            out.entries, out.evaluations = entries, self.evaluations
+            if out._entry_store is not None:
+                record = Record("transformed", {"method": f"from {self._subject}"})
+                record.add(self.evaluations, 0.0)
+                out.records["transformed"] = out._record = record
+                out._entry_store.store(entries)
+        return out
+
+    def __repr__(self) -> str:
+        where = "" if self.path is None else f" in {self.path}"
+        if self._subject is None:
+            return f"Ledger(nothing paid for yet{where})"
+        return (
+            f"Ledger({self.evaluations:,} evaluations of {self._subject.similarity}, "
+            f"{self._subject.n:,} items{where})"
+        )
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *map(describe, self.records.values())])
+
+    # --- inside --------------------------------------------------------------------
+
+    def _opened(self) -> Entries:
+        if self.entries is None:
+            msg = "fewpairs.Ledger: it is about no matrix yet; call open() first."
+            raise InputError(msg)
+        return self.entries
+
+    def _fresh(
+        self, subject: _Subject, diagonal: float | None, sample: Sample | None
+    ) -> Entries:
+        one_sided = subject.symmetric or subject.symmetrized
+        entries = Entries(subject.n, symmetric=one_sided, diagonal=diagonal)
+        if sample is not None:
+            entries.add_pairs(*sample)
+        return entries
+
+    def _look(self) -> None:
+        """Learn what the chunk_store is about, and which runs there have been."""
+        header = None if self._chunk_store is None else self._chunk_store.header()
+        if header is None or self._chunk_store is None:
+            return
+        if self.entries is None:
+            names = ("n", "similarity", "symmetric", "symmetrized")
+            self._subject = _Subject(**{name: header[name] for name in names})
+            first, second = header["identity"]
+            self._identify = lambda: (first, second)
+            sample = header["sample"]
+            if sample is not None:
+                i, j = (np.array(part, dtype=np.int64) for part in sample[:2])
+                sample = i, j, np.array(sample[2])
+            self.entries = self._fresh(self._subject, header["diagonal"], sample)
+        runs = [
+            Record.read(key, facts) for key, facts in self._chunk_store.runs().items()
+        ]
+        runs.sort(key=lambda run: run.started)
+        self.records = {run.key: run for run in runs}
+        self.evaluations = sum(one.evaluations for one in self.records.values())
+
+    def _save_record(self, *, force: bool = False) -> None:
+        record = self._record
+        if (
+            self._chunk_store is not None
+            and record is not None
+            and record.due(force=force)
+        ):
+            self._chunk_store.write_run(record.key, record.facts())

@@ -1,0 +1,41 @@
+"""Opening a ledger: from a path, and for which similarity of which items."""
+
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
+from fewpairs.ledger.ledger import Identity, Ledger
+from fewpairs.similarity.base import Similarity
+from fewpairs.similarity.items import Items
+
+__all__ = ["as_ledger", "identity_of", "known_by"]
+
+
+def known_by(given: Any, items: Items | None) -> Any:
+    """Return what a ledger knows items by: the same as before they became a list."""
+    return given if isinstance(given, np.ndarray) else items
+
+
+def identity_of(similarity: Similarity, items: Any) -> Identity:
+    """Return fingerprints of a similarity and of its items, for a ledger."""
+    things: Iterable[Any] = () if items is None else items
+    if isinstance(items, np.ndarray):  # at once, not row by row
+        things = (items,)
+    return fingerprint(similarity.identify()), fingerprint(things)
+
+
+def as_ledger(store: Any, call: str) -> Ledger | None:
+    """Return a ledger: one that is given, or the one at a path."""
+    if store is None or isinstance(store, Ledger):
+        return store
+    if isinstance(store, (str, PathLike)) and str(store):
+        return Ledger(store)
+    msg = (
+        f"{call}: store is {store!r:.60}; pass a path, a URL, a fewpairs.Ledger, or "
+        "None."
+    )
+    raise InputError(msg)

@@ -1,0 +1,1 @@
+"""The matrix: known entries, cost, symmetry, and how requests are cut."""

@@ -1,0 +1,520 @@
+"""Entries: the known part of an n×n matrix, as whole lines and scattered pairs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from fewpairs.kernels.linalg import scratch
+from fewpairs.types import Indices
+
+__all__ = ["Axis", "Entries", "Lines", "Moments"]
+
+Axis = Literal["columns", "rows"]
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Whole columns (or rows) of the matrix: ``values[p]`` is line ``indices[p]``."""
+
+    indices: Indices
+    values: NDArray[Any]
+    position: NDArray[np.int32] = field(repr=False)
+    sums: NDArray[np.float64] = field(repr=False)
+    squares: NDArray[np.float64] = field(repr=False)
+
+    @classmethod
+    def of(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
+        """Index ``values``, an array of shape (k, n), by the lines it holds."""
+        position = np.full(values.shape[1], -1, dtype=np.int32)
+        position[indices] = np.arange(len(indices), dtype=np.int32)
+        values.flags.writeable = False
+        # Summed now, while the values are at hand: later they may be on disk.
+        # In float64: squares of float32 values may be out of their range.
+        sums = np.zeros(len(values))
+        squares = np.zeros(len(values))
+        with np.errstate(over="ignore", under="ignore"):
+            for part in scratch.parts(values.shape[1], len(values)):
+                wide = scratch.rows_of(values.T, part).T.astype(np.float64, copy=False)
+                sums += wide.sum(axis=1)
+                squares += np.einsum("kn,kn->k", wide, wide)
+        return cls(indices, values, position, sums, squares)
+
+    @classmethod
+    def with_holes(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
+        """Index lines of which some entries are missing: NaN."""
+        position = np.full(values.shape[1], -1, dtype=np.int32)
+        position[indices] = np.arange(len(indices), dtype=np.int32)
+        nothing = np.empty(0)
+        return cls(indices, values, position, nothing, nothing)
+
+
+class Moments(NamedTuple):
+    """Number, sum and sum of squares of known off-diagonal entries, each once."""
+
+    number: int
+    total: float
+    squares: float
+
+
+class Entries:
+    """Known entries of an n×n matrix; a symmetric one keeps each pair once.
+
+    Parameters
+    ----------
+    n
+        Size of the matrix.
+    symmetric
+        Whether K[i, j] = K[j, i]; an entry is then known with its mirror.
+    diagonal
+        The value of the whole diagonal where it is declared, else ``None``.
+    """
+
+    def __init__(
+        self, n: int, *, symmetric: bool, diagonal: float | None = None
+    ) -> None:
+        self.n = n
+        self.symmetric = symmetric
+        self.diagonal = diagonal
+        self.columns: list[Lines] = []
+        self.rows: list[Lines] = []
+        # Lines with holes: what a run that was stopped leaves in a ledger.
+        self.partial: dict[Axis, list[Lines]] = {"columns": [], "rows": []}
+        self._keys = np.empty(0, dtype=np.int64)
+        self._values = np.empty(0)
+        self._added: list[tuple[Indices, NDArray[Any]]] = []
+        self._table: sparse.csr_array | None = None
+        self._moments: Moments | None = None
+
+    # --- writing ---------------------------------------------------------------
+
+    def add_lines(
+        self, indices: Indices, values: NDArray[Any], axis: Axis = "columns"
+    ) -> None:
+        """Keep whole lines; ``values`` of shape (k, n) is kept, not copied."""
+        if len(indices):
+            self._lines(axis).append(Lines.of(indices, values))
+            self._moments = None
+
+    def add_pairs(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
+        """Keep scattered entries; known ones may come again."""
+        if len(i):
+            self._added.append((self.keys(i, j), np.asarray(values, dtype=np.float64)))
+            self._table = self._moments = None
+
+    def add_partial(
+        self, indices: Indices, values: NDArray[Any], axis: Axis = "columns"
+    ) -> None:
+        """Keep lines of which not all is known: NaN marks what is missing.
+
+        They are looked up and filled in from, and take no part in anything else.
+        """
+        side: Axis = "columns" if self.symmetric else axis
+        self.partial[side].append(Lines.with_holes(indices, values))
+
+    def drop_partial(self, indices: Indices, axis: Axis) -> None:
+        """Forget lines with holes that have been completed."""
+        side: Axis = "columns" if self.symmetric else axis
+        self.partial[side] = [
+            lines
+            for lines in self.partial[side]
+            if not np.array_equal(lines.indices, indices)
+        ]
+
+    def transformed(self, function: Callable[[Any], Any]) -> "Entries":
+        """Return the same entries with ``function`` applied to every value."""
+        diagonal = self.diagonal
+        if diagonal is not None:
+            diagonal = float(function(np.array([diagonal]))[0])
+        out = Entries(self.n, symmetric=self.symmetric, diagonal=diagonal)
+        sides: list[tuple[Axis, list[Lines]]]
+        sides = [("columns", self.columns), ("rows", self.rows)]
+        for axis, blocks in sides:
+            for lines in blocks:
+                out.add_lines(lines.indices, function(lines.values), axis)
+            for lines in self.partial[axis]:
+                out.add_partial(lines.indices, function(lines.values), axis)
+        keys, values = self.scattered()
+        out.add_pairs(*self._ends(keys), function(values))
+        return out
+
+    # --- reading ---------------------------------------------------------------
+
+    def has_lines(self, indices: Indices, axis: Axis = "columns") -> NDArray[np.bool_]:
+        """Tell which of these lines are known as a whole."""
+        known = np.zeros(len(indices), dtype=bool)
+        for lines in self._lines(axis):
+            known |= lines.position[indices] >= 0
+        return known
+
+    def line_indices(self, axis: Axis = "columns") -> Indices:
+        """Return which lines are known as a whole."""
+        known = [lines.indices for lines in self._lines(axis)]
+        return np.concatenate(known) if known else np.empty(0, dtype=np.int64)
+
+    def lines(self, indices: Indices, axis: Axis = "columns") -> NDArray[Any]:
+        """Return known lines, shape (k, n), without a copy where one block has them."""
+        blocks = self._lines(axis)
+        for block in blocks:
+            if np.array_equal(block.indices, indices):
+                return block.values
+        largest = max(blocks, key=lambda block: block.values.size).values
+        out = scratch.lines_like(largest, len(indices), self._dtype(blocks))
+        for block in blocks:
+            position = block.position[indices]
+            here = np.flatnonzero(position >= 0)
+            for part in scratch.parts(self.n, len(here)):
+                out[here, part] = block.values[position[here], part]
+                scratch.drop(out, block.values)
+        return out
+
+    def lookup(
+        self, i: Indices, j: Indices
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which of the entries (i[t], j[t]) are known, and their values."""
+        known = np.zeros(i.shape, dtype=bool)
+        values = np.zeros(i.shape)
+        if self.diagonal is not None:
+            known |= i == j
+            values[known] = self.diagonal
+        for lines, line, along in self._views(i, j, holes=True):
+            position = lines.position[line]
+            hit = np.flatnonzero((position >= 0) & ~known)
+            found = lines.values[position[hit], along[hit]]
+            whole = ~np.isnan(found)
+            values[hit[whole]] = found[whole]
+            known[hit[whole]] = True
+        keys, scattered = self.scattered()
+        if len(keys):
+            wanted = self.keys(i, j)
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            hit = np.flatnonzero((keys[at] == wanted) & ~known)
+            values[hit] = scattered[at[hit]]
+            known[hit] = True
+        return known, values
+
+    def overlay(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
+        """Write every known entry of the block ``rows`` × ``columns`` into ``out``."""
+        table = self._scattered_table()
+        if table.nnz:
+            part = table[rows][:, columns].tocoo()
+            # The table holds positions counted from 1, so that a 0 stays an entry.
+            out[part.row, part.col] = self._values[part.data - 1]
+        self._overlay_holes(out, rows, columns)
+        for lines in self.columns:
+            position = lines.position[columns]
+            hit = np.flatnonzero(position >= 0)
+            if hit.size:
+                out[:, hit] = lines.values[np.ix_(position[hit], rows)].T
+        for lines in self.columns if self.symmetric else self.rows:
+            position = lines.position[rows]
+            hit = np.flatnonzero(position >= 0)
+            if hit.size:
+                out[hit] = lines.values[np.ix_(position[hit], columns)]
+        if self.diagonal is not None:
+            out[rows[:, None] == columns[None, :]] = self.diagonal
+
+    def _overlay_holes(
+        self, out: NDArray[Any], rows: Indices, columns: Indices
+    ) -> None:
+        down, across = self.partial["columns"], self.partial["rows"]
+        for lines in down:
+            _lay(out, lines, columns, rows)
+        for lines in down if self.symmetric else across:
+            _lay(out.T, lines, rows, columns)
+
+    def hide(self, out: NDArray[Any], rows: Indices) -> None:
+        """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
+        table = self._scattered_table()
+        if table.nnz:
+            part = table[rows].tocoo()
+            out[part.row, part.col] = -np.inf
+        for lines in self.columns:
+            out[:, lines.indices] = -np.inf
+        for lines in self.columns if self.symmetric else self.rows:
+            out[lines.position[rows] >= 0] = -np.inf
+        out[np.arange(len(rows)), rows] = -np.inf
+
+    def copy(self) -> "Entries":
+        """Return entries that can be added to without changing these."""
+        out = Entries(self.n, symmetric=self.symmetric, diagonal=self.diagonal)
+        out.columns, out.rows = list(self.columns), list(self.rows)
+        out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
+        out._keys, out._values = self.scattered()
+        out._moments = self._moments
+        return out
+
+    def scattered(self) -> tuple[Indices, NDArray[np.float64]]:
+        """Return keys i·n + j (i ≤ j when symmetric), sorted, and their values."""
+        if self._added:
+            keys = np.concatenate([self._keys, *(k for k, _ in self._added)])
+            values = np.concatenate([self._values, *(v for _, v in self._added)])
+            self._keys, first = np.unique(keys, return_index=True)
+            self._values = values[first]
+            self._added = []
+        return self._keys, self._values
+
+    def fill_lines(
+        self, out: NDArray[Any], indices: Indices, axis: Axis = "columns"
+    ) -> None:
+        """Write what is known of these lines into ``out``, of shape (k, n)."""
+        across: Axis = "rows" if axis == "columns" else "columns"
+        crossing = self.line_indices(across)
+        if len(crossing):
+            out[:, crossing] = self.lines(crossing, across)[:, indices].T
+        line, where, values = self.scattered_in_lines(indices, axis)
+        out[line, where] = values
+        if self.partial["columns"] or self.partial["rows"]:
+            view = out.T if axis == "columns" else out
+            everything = np.arange(self.n)
+            ends = (everything, indices) if axis == "columns" else (indices, everything)
+            self._overlay_holes(view, *ends)
+        if self.diagonal is not None:
+            out[np.arange(len(indices)), indices] = self.diagonal
+
+    def off_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[NDArray[np.bool_], Indices, Indices]:
+        """Return where these lines cross no known line, nor each other's mirrors.
+
+        And the entries that are known there nevertheless: which line, where on it.
+        """
+        across: Axis = "rows" if axis == "columns" else "columns"
+        rest = np.ones(self.n, dtype=bool)
+        rest[self.line_indices(across)] = False
+        if self.symmetric:
+            rest[indices] = False
+        line, where, _ = self.scattered_in_lines(indices, axis)
+        if self.diagonal is not None:
+            line = np.concatenate([line, np.arange(len(indices))])
+            where = np.concatenate([where, indices])
+        return rest, line[rest[where]], where[rest[where]]
+
+    def missing_in_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[int, int]:
+        """Return how many entries of these lines are unknown, and of the diagonal.
+
+        Mirrors count once. Lines with holes are not looked at.
+        """
+        rest, line, where = self.off_lines(indices, axis)
+        missing = int(rest.sum()) * len(indices) - len(line)
+        if self.symmetric:
+            W = np.full((len(indices), len(indices)), np.nan)
+            self.overlay(W, indices, indices)
+            own = np.isnan(np.triu(W))
+            on_diagonal = int(np.diagonal(own).sum())
+            return missing + int(own.sum()) - on_diagonal, on_diagonal
+        on_diagonal = int(rest[indices].sum())
+        on_diagonal -= int((where == indices[line]).sum())
+        return missing - on_diagonal, on_diagonal
+
+    def scattered_in_lines(
+        self, indices: Indices, axis: Axis = "columns"
+    ) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return the scattered entries of these lines: which line, where, value."""
+        table = self._scattered_table()
+        if axis == "columns" and not self.symmetric:
+            table = sparse.csr_array(table.T)
+        part = table[indices].tocoo()
+        return (
+            part.row.astype(np.int64),
+            part.col.astype(np.int64),
+            self._values[part.data - 1],
+        )
+
+    def uncovered(self) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return the scattered entries that lie in no known line: i, j, value."""
+        keys, values = self.scattered()
+        i, j = self._ends(keys)
+        covered = np.zeros(len(keys), dtype=bool)
+        for lines, line, _ in self._views(i, j):
+            covered |= lines.position[line] >= 0
+        if self.diagonal is not None:
+            covered |= i == j
+        return i[~covered], j[~covered], values[~covered]
+
+    # --- counting --------------------------------------------------------------
+
+    @property
+    def pairs(self) -> int:
+        """Number of off-diagonal entries that the matrix has, mirrors once."""
+        ordered = self.n * (self.n - 1)
+        return ordered // 2 if self.symmetric else ordered
+
+    def pairs_known(self) -> int:
+        """Return how many off-diagonal entries are known, at least, mirrors once.
+
+        Of lines with holes, what lies on other lines is left out.
+        """
+        number = self.moments().number
+        for axis, blocks in self.partial.items():
+            for lines in blocks:
+                rest, line, _ = self.off_lines(lines.indices, axis)
+                number -= len(line)
+                for part in scratch.parts(self.n, len(lines.indices)):
+                    found = ~np.isnan(lines.values[:, part])
+                    number += int(found[:, rest[part]].sum())
+                    scratch.drop(lines.values)
+        return max(0, number)
+
+    def moments(self) -> Moments:
+        """Return number, sum and sum of squares of the known off-diagonal entries."""
+        if self._moments is None:
+            self._moments = self._count_moments()
+        return self._moments
+
+    def _count_moments(self) -> Moments:
+        i, j, scattered = self.uncovered()
+        parts = [(scattered[i != j], 1.0), *self._shared_by_lines()]
+        number = sum(weight * part.size for part, weight in parts)
+        total = sum(weight * float(part.sum()) for part, weight in parts)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = sum(weight * float(part @ part) for part, weight in parts)
+        for lines in [*self.columns, *self.rows]:
+            number += lines.values.size
+            total += float(lines.sums.sum())
+            squares += float(lines.squares.sum())
+        return Moments(round(number), total, squares)
+
+    def _shared_by_lines(self) -> list[tuple[NDArray[np.float64], float]]:
+        """Return what a sum over all lines has too much, with weights that undo it.
+
+        The diagonal is no pair, and an entry where two lines cross is met twice.
+        """
+        parts: list[tuple[NDArray[np.float64], float]] = []
+        for lines in [*self.columns, *self.rows]:
+            own = lines.values[np.arange(len(lines.indices)), lines.indices]
+            parts.append((own.astype(np.float64), -1.0))
+        across = self.columns if self.symmetric else self.rows
+        # Symmetric lines cross twice, at (p, q) and at (q, p), hence a half.
+        weight = -0.5 if self.symmetric else -1.0
+        for lines in self.columns:
+            for other in across:
+                crossing = lines.values[:, other.indices].astype(np.float64)
+                off = lines.indices[:, None] != other.indices[None, :]
+                parts.append((crossing[off], weight))
+        return parts
+
+    def far_line_entries(
+        self, center: float, radius: float, most: int = 1 << 17
+    ) -> tuple[Indices, Indices, NDArray[np.float64], int]:
+        """Return the entries of known lines that are farther than this from a center.
+
+        Looks at a window of each line, every line's farther along than the one before,
+        of about ``most`` entries together; returns i, j, their values, and how many
+        off-diagonal entries were looked at.
+        """
+        blocks = [*self.columns, *self.rows]
+        lines = [values for block in blocks for values in block.values]
+        if not lines:
+            nothing = np.empty(0, dtype=np.int64)
+            return nothing, nothing, np.empty(0), 0
+        owner = np.concatenate([block.indices for block in blocks])
+        width = min(self.n, max(1, most // len(lines)))
+        starts = np.arange(len(lines)) * self.n // len(lines) % (self.n - width + 1)
+        seen = np.array([v[a : a + width] for v, a in zip(lines, starts, strict=True)])
+        line, at = np.nonzero(np.abs(seen - seen.dtype.type(center)) > radius)
+        own, along = owner[line], starts[line] + at
+        is_column = line < sum(len(block.indices) for block in self.columns)
+        i, j = np.where(is_column, along, own), np.where(is_column, own, along)
+        off = i != j
+        inside = (starts <= owner) & (owner < starts + width)
+        values = seen[line, at].astype(np.float64)
+        return i[off], j[off], values[off], seen.size - int(inside.sum())
+
+    def sample_unknown(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Indices, Indices]:
+        """Draw distinct off-diagonal entries that are not known, uniformly.
+
+        Returns fewer than ``size`` only when fewer are unknown.
+        """
+        unknown = self.pairs - self.moments().number
+        size = min(size, unknown)
+        if size == 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        if unknown < 2 * size or unknown < self.pairs // 50:
+            return self._sample_by_listing(size, rng)
+        chosen = np.empty(0, dtype=np.int64)
+        while len(chosen) < size:
+            draws = 2 * (size - len(chosen)) * self.pairs // unknown + 16
+            i = rng.integers(self.n, size=draws)
+            j = rng.integers(self.n - 1, size=draws)
+            j += j >= i
+            fresh = ~self.lookup(i, j)[0]
+            keys = np.concatenate([chosen, self.keys(i[fresh], j[fresh])])
+            _, first = np.unique(keys, return_index=True)
+            chosen = keys[np.sort(first)]
+        return self._ends(chosen[:size])
+
+    # --- inside ----------------------------------------------------------------
+
+    def _sample_by_listing(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[Indices, Indices]:
+        """List the unknown entries line by line: for nearly known matrices."""
+        found = []
+        everything = np.arange(self.n)
+        for row in everything:
+            j = everything[row + 1 :] if self.symmetric else np.delete(everything, row)
+            fresh = j[~self.lookup(np.full(len(j), row), j)[0]]
+            found.append(row * self.n + fresh)
+        return self._ends(rng.permutation(np.concatenate(found))[:size])
+
+    def _lines(self, axis: Axis) -> list[Lines]:
+        return self.columns if self.symmetric or axis == "columns" else self.rows
+
+    def _views(
+        self, i: Indices, j: Indices, *, holes: bool = False
+    ) -> list[tuple[Lines, Indices, Indices]]:
+        """All ways in which a line may hold (i, j): lines, which line, where on it."""
+        down, across = self._sides(holes=holes)
+        views = [(lines, j, i) for lines in down]
+        return views + [(lines, i, j) for lines in across]
+
+    def _sides(self, *, holes: bool = False) -> tuple[list[Lines], list[Lines]]:
+        """Return what there is of columns and of rows, mirrors too."""
+        down, across = self.columns, self.rows
+        if holes:
+            down = down + self.partial["columns"]
+            across = across + self.partial["rows"]
+        return down, down if self.symmetric else across
+
+    def keys(self, i: Indices, j: Indices) -> Indices:
+        """Return i·n + j, of mirrors (i ≤ j) where the matrix is symmetric."""
+        if self.symmetric:
+            i, j = np.minimum(i, j), np.maximum(i, j)
+        return np.asarray(i * self.n + j)
+
+    def _ends(self, keys: Indices) -> tuple[Indices, Indices]:
+        return keys // self.n, keys % self.n
+
+    def _scattered_table(self) -> sparse.csr_array:
+        if self._table is None:
+            keys, _ = self.scattered()
+            i, j = self._ends(keys)
+            position = np.arange(1, len(keys) + 1)
+            if self.symmetric:
+                off = i != j
+                i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+                position = np.concatenate([position, position[off]])
+            shape = (self.n, self.n)
+            self._table = sparse.csr_array((position, (i, j)), shape=shape)
+        return self._table
+
+    @staticmethod
+    def _dtype(blocks: list[Lines]) -> np.dtype[Any]:
+        return np.result_type(*(block.values.dtype for block in blocks))
+
+
+def _lay(out: NDArray[Any], lines: Lines, own: Indices, along: Indices) -> None:
+    """Write what lines with holes know into ``out``: a column a line."""
+    position = lines.position[own]
+    for at in np.flatnonzero(position >= 0):
+        found = lines.values[position[at]][along]
+        known = ~np.isnan(found)
+        out[known, at] = found[known]

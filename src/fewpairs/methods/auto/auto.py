@@ -1,0 +1,186 @@
+"""Auto: the default. It looks first, and spends the budget where it pays."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+
+from fewpairs.errors import BudgetError, InputError
+from fewpairs.matrix.cost import Cost
+from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
+from fewpairs.methods.auto.low_rank import LowRankStage
+from fewpairs.methods.auto.refinement import refine
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.auto.student_rounds import refine_with_student
+from fewpairs.methods.base import Method
+from fewpairs.methods.landmarks import Sampling, Uniform
+from fewpairs.methods.regularized import Regularized
+from fewpairs.model.factors import Factors
+from fewpairs.reading.oracle import Oracle
+from fewpairs.similarity.priors import Prior
+
+__all__ = ["Auto"]
+
+Purpose = Literal["balanced", "neighbors", "entries"]
+# Share of the budget that refinement may take, without a student and with one.
+_REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 0.3)}
+_PILOT = 0.25  # share of the budget that landmarks get before anything is decided
+_PILOT_LANDMARKS = 8  # that it should buy at least
+_IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
+
+
+@dataclass(frozen=True)
+class Auto(Method):
+    """The default: prior, row effects, damped core, student, refinement, guard.
+
+    1. A quarter of the budget buys landmarks' columns (the pilot). Leaving out
+       landmarks settles whether the prior and row effects help, and the damping.
+    2. Where evaluations are slow (or ``student=True``), a student, a small network,
+       learns from all pairs paid for, some of them random ones. Otherwise the budget
+       buys more landmarks.
+    3. Refinement reads the pairs that look most similar, in rounds; each round's
+       values improve the next choice. It ends early where it finds nothing new. Beside
+       a student, a tenth of it goes by a prior that was found to help.
+    4. A guard compares the result with random pairs that the fit never saw, shrinks
+       it as far as they do not confirm it, and returns their mean if nothing helps.
+
+    Evaluations: as many as the budget allows, at least a few hundred.
+
+    Parameters
+    ----------
+    student
+        ``True``, ``False``, or ``"auto"``: train one when evaluating the budget takes
+        longer than ``student_seconds``.
+    purpose
+        What the budget is for: exact values of near ``"neighbors"``, good ``"entries"``
+        all over, or ``"balanced"``.
+    student_seconds
+        Training stops after so many seconds, all rounds together. The result depends
+        on the seed alone as long as the limit is not reached.
+    sampling
+        How landmarks are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((300, 5))
+    >>> K = np.tanh(X @ X.T)
+    >>> approx = fp.approximate(None, K, method=fp.Auto(purpose="entries"), budget=0.2)
+    >>> approx.certificate.r2 > 0.8
+    True
+    """
+
+    student: bool | Literal["auto"] = "auto"
+    purpose: Purpose = "balanced"
+    student_seconds: float = 110.0
+    sampling: Sampling = field(default_factory=Uniform)
+    prior: Prior | None = field(default=None, repr=False)
+    allowance: int | None = field(default=None, repr=False)
+
+    needs_symmetric: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.student not in (True, False, "auto"):
+            got = f"student is {self.student!r:.60}"
+            msg = f"fewpairs.Auto: {got}; pass True, False or 'auto'."
+            raise InputError(msg)
+        if self.purpose not in _REFINED:
+            msg = (
+                f"fewpairs.Auto: purpose is {self.purpose!r:.60}; pass 'balanced', "
+                "'neighbors' or 'entries'."
+            )
+            raise InputError(msg)
+        seconds = self.student_seconds
+        if not isinstance(seconds, (int, float)) or not seconds > 0:
+            got = f"student_seconds is {seconds!r:.60}"
+            msg = f"fewpairs.Auto: {got}; pass a number above 0."
+            raise InputError(msg)
+
+    def price(self, cost: Cost) -> int:
+        """Return the most evaluations that ``fit`` makes."""
+        needed = self.least(cost)
+        return needed if self.allowance is None else self.allowance
+
+    def least(self, cost: Cost) -> int:
+        """Return the fewest evaluations that are worth anything.
+
+        The mean of N random pairs misses that of the U others by z·σ·√(1/N + 1/U),
+        which lowers R² on them by z²·(1/N + 1/U). Three standard deviations shall not
+        make it fall below −0.05; where there are too few pairs for that, a third of
+        them is asked for.
+        """
+        pairs, most = cost.pairs, 0.05 / 9
+        # N·(P − N) ≥ P / most, the smaller root.
+        square = pairs**2 - 4 * pairs / most
+        number = (pairs - math.sqrt(square)) / 2 if square > 0 else pairs
+        return math.ceil(min(number, pairs / 3)) * cost.calls
+
+    def resolve(self, cost: Cost, allowance: int | None) -> Self:
+        """Take the whole allowance."""
+        self._check_symmetric(cost)
+        if allowance is None:
+            if self.allowance is not None:
+                return self
+            msg = (
+                "fewpairs.Auto: needs a budget; pass a share of the pairs or a number."
+            )
+            raise InputError(msg)
+        needed = self.least(cost)
+        if needed > allowance:
+            msg = (
+                f"Auto needs {needed:,} evaluations for {cost.n:,} items, fewer say "
+                f"nothing; the budget leaves {allowance:,} to it."
+            )
+            raise BudgetError(msg, needed=needed, allowed=allowance)
+        return replace(self, allowance=allowance)
+
+    def everything(self, cost: Cost) -> Method | None:
+        """Return what to do when all pairs can be read: nothing is left to predict."""
+        return Regularized(landmarks=cost.n, mu=0.0, centering="none")
+
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+        """Spend the allowance in the order of the class's description."""
+        rng, draw_rng, student_rng = rng.spawn(3)
+        budget = self.price(oracle.cost)
+        spending = Spending(oracle, budget, self.sampling, rng, draw_rng)
+        n, cost = oracle.n, oracle.cost
+        fewest = cost.lines(min(FEWEST_LANDMARKS, n))
+        if len(spending.landmarks) < FEWEST_LANDMARKS and fewest > spending.left:
+            why = f"{budget:,} evaluations are too few for landmarks of {n:,} items"
+            return mean_of(spending, spending.random_pairs(budget)[2], why)
+        fair = cost.lines(min(_PILOT_LANDMARKS, n))
+        spending.buy_landmarks(max(_PILOT * budget, fair))
+        work = LowRankStage(spending, self.prior)
+        if not _in_range(spending):
+            spending.buy_landmarks(spending.left)
+            model = work.low_rank(proposing=False)
+            why = "values too large or small for refinement"
+            return replace(model, words=f"{why}; {work.described}").lean()
+        learns = self._student_pays(oracle)
+        refined = _REFINED[self.purpose][learns] * budget
+        if learns:
+            model, words = refine_with_student(
+                work, work.low_rank(), self.student_seconds, student_rng
+            )
+        else:
+            if self.prior is None:  # candidates are less likely right
+                refined *= 0.8
+            refined *= work.refinement_pays()
+            spending.buy_landmarks(spending.left - refined)
+            model = work.low_rank()
+            model, words = refine(work, model, int(min(refined, spending.left)))
+        return guarded(spending, model, work.described, words)
+
+    def _student_pays(self, oracle: Oracle) -> bool:
+        if self.student != "auto":
+            return bool(self.student)
+        each = oracle.seconds / max(1, oracle.evaluations)
+        slow = each * self.price(oracle.cost) > self.student_seconds
+        return bool(oracle.decide("student", lambda: slow))
+
+
+def _in_range(spending: Spending) -> bool:
+    """Tell whether squares of the values can be handled in single precision."""
+    largest = float(np.abs(spending.columns).max())
+    return largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]

@@ -1,0 +1,188 @@
+"""Candidates: for every item, the partners that may be among its most similar."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.kernels.linalg.selection import largest
+from fewpairs.matrix.entries import Entries
+from fewpairs.model.layered import Layered
+from fewpairs.model.training_pairs import PairInputs
+from fewpairs.types import Indices
+
+__all__ = ["Candidates", "ceilings", "find"]
+
+_BLOCK = 1 << 21  # entries looked at at once
+_SCORED = 1 << 16  # candidates scored at once
+
+
+@dataclass
+class Candidates:
+    """(n, m) arrays, a row an item.
+
+    Attributes
+    ----------
+    partner
+        Positions of other items.
+    score
+        How similar they are taken to be; −∞ once a pair has been read.
+    base, cheap
+        What prior and low rank say, and the prior alone.
+    """
+
+    partner: NDArray[np.int32]
+    score: NDArray[np.float32]
+    base: NDArray[np.float32]
+    cheap: NDArray[np.float32] | None
+
+    def choose(
+        self, count: int, known: Entries, *, by_prior: bool = False
+    ) -> PairInputs:
+        """Return ``count`` unread pairs: every item's best, then its second best.
+
+        By score, or by the prior alone. Pairs once chosen are not offered again. Fewer
+        come where fewer are left.
+        """
+        n, m = self.partner.shape
+        score = self.score
+        if by_prior and self.cheap is not None:
+            score = np.where(np.isfinite(self.score), self.cheap, -np.inf)
+        found = np.empty(0, dtype=np.int64)
+        places = np.empty(0, dtype=np.int64)  # in the raveled arrays
+        while len(found) < count:
+            depth = min(m, int(2.2 * (count - len(found)) / n) + 2)
+            top = largest(score, depth)
+            order = np.argsort(-np.take_along_axis(score, top, axis=1), kind="stable")
+            top = np.take_along_axis(top, order, axis=1)
+            # By rank first: the best of every item, then the second best of every one.
+            item = np.tile(np.arange(n), depth)
+            place = item * m + top.T.ravel()
+            live = np.isfinite(score.ravel()[place])
+            item, place = item[live], place[live]
+            if not len(item):
+                break
+            other = self.partner.ravel()[place].astype(np.int64)
+            keys = np.minimum(item, other) * n + np.maximum(item, other)
+            read = known.lookup(item, other)[0] | np.isin(keys, found)
+            unread = np.flatnonzero(~read)
+            _, first = np.unique(keys[unread], return_index=True)
+            chosen = unread[np.sort(first)][: count - len(found)]
+            found = np.concatenate([found, keys[chosen]])
+            places = np.concatenate([places, place[chosen]])
+            gone = place[read | np.isin(keys, keys[chosen])]
+            self.score.ravel()[gone] = -np.inf
+            score.ravel()[gone] = -np.inf
+        return PairInputs(found // n, found % n, *self._said(places))
+
+    def choose_by_both(
+        self, count: int, known: Entries, *, by_prior: float
+    ) -> PairInputs:
+        """Return unread pairs, those of a share ``by_prior`` by the prior alone."""
+        fewer = 0 if self.cheap is None else int(by_prior * count)
+        one = self.choose(count - fewer, known)
+        if not fewer:
+            return one
+        other = self.choose(fewer, known, by_prior=True)
+        cheap = None
+        if one.cheap is not None and other.cheap is not None:
+            cheap = np.concatenate([one.cheap, other.cheap])
+        return PairInputs(
+            np.concatenate([one.i, other.i]),
+            np.concatenate([one.j, other.j]),
+            np.concatenate([one.base, other.base]),
+            cheap,
+        )
+
+    def score_anew(
+        self, scorer: Callable[[PairInputs], NDArray[Any]], depth: int | None = None
+    ) -> None:
+        """Score all candidates by what a scorer makes of them, or the best of each."""
+        n, m = self.partner.shape
+        if depth is None or depth >= m:
+            at = np.arange(n * m)
+        else:
+            at = (np.arange(n)[:, None] * m + largest(self.score, depth)).ravel()
+        flat = self.score.ravel()
+
+        def rescore(part: Indices) -> None:
+            part = part[np.isfinite(flat[part])]
+            partner = self.partner.ravel()[part].astype(np.int64)
+            flat[part] = scorer(PairInputs(part // m, partner, *self._said(part)))
+
+        pieces = range(0, len(at), _SCORED)
+        in_threads(rescore, [at[start : start + _SCORED] for start in pieces])
+
+    def _said(self, places: Indices) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        cheap = None if self.cheap is None else self.cheap.ravel()[places]
+        return self.base.ravel()[places], cheap
+
+
+def find(model: Layered, known: Entries, most: int) -> Candidates:
+    """Return every item's candidates by a model's predictions, and by its prior.
+
+    Price: one pass of blockwise products of all rows with all columns; memory
+    O(n · most). By the prior alone come half as many again: it knows near-duplicates
+    that few landmarks say nothing of.
+    """
+    n = known.n
+    most = max(1, min(most, n - 1))
+    extra = 0 if model.prior is None else max(1, min(most // 2, n - 1 - most))
+    everything = np.arange(n)
+    out = Candidates(
+        np.zeros((n, most + extra), dtype=np.int32),
+        np.full((n, most + extra), -np.inf, dtype=np.float32),
+        np.zeros((n, most + extra), dtype=np.float32),
+        None if model.prior is None else np.zeros((n, most + extra), dtype=np.float32),
+    )
+
+    def look(rows: Indices) -> None:
+        base, cheap = model.base_block(rows, everything)
+        score = base = base.astype(np.float32, copy=False)
+        if model.student is not None:
+            score = model.student.block(rows, everything, base, cheap)
+        # What is read is out of the question, so its inputs need not be kept.
+        known.hide(score, rows)
+        top = largest(score, most)
+        if extra and cheap is not None:
+            said = np.take_along_axis(cheap, top, axis=1)
+            known.hide(cheap, rows)
+            np.put_along_axis(cheap, top, -np.inf, axis=1)
+            more = largest(cheap, extra)
+            np.put_along_axis(cheap, top, said, axis=1)
+            top = np.hstack([top, more])
+        out.partner[rows] = top
+        out.score[rows] = np.take_along_axis(score, top, axis=1)
+        out.base[rows] = np.take_along_axis(base, top, axis=1)
+        if cheap is not None and out.cheap is not None:
+            out.cheap[rows] = np.take_along_axis(cheap, top, axis=1)
+
+    known.scattered()  # settled before several threads look
+    known.hide(np.zeros((1, n)), everything[:1])
+    step = max(1, _BLOCK // n)
+    chunks = [everything[start : start + step] for start in range(0, n, step)]
+    in_threads(look, chunks)
+    return out
+
+
+def ceilings(
+    n: int, i: Indices, j: Indices, values: NDArray[Any], share: float = 0.9
+) -> NDArray[np.float32]:
+    """Return, for every item, the level that ``share`` of its values keep below.
+
+    Items with fewer than three values have none (+∞).
+    """
+    item = np.concatenate([i, j])
+    both = np.concatenate([values, values])
+    order = np.lexsort((both, item))
+    item, both = item[order], both[order]
+    start = np.searchsorted(item, np.arange(n))
+    number = np.searchsorted(item, np.arange(n), side="right") - start
+    out = np.full(n, np.inf, dtype=np.float32)
+    enough = number >= 3
+    at = start + np.maximum(np.ceil(share * number).astype(np.int64) - 1, 0)
+    out[enough] = both[at[enough]]
+    return out

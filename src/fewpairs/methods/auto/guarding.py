@@ -1,0 +1,117 @@
+"""The guard of the default: random pairs, read last, say how much of it holds."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.model.factors import Factors
+from fewpairs.model.layered import Guard, Layered
+from fewpairs.model.row_maps import RowMap
+
+__all__ = ["guarded", "mean_of"]
+
+_HELD = 0.02  # error, as a share of the spread, that needs no bounds
+FEWEST_LANDMARKS = 4
+
+
+def guarded(
+    spending: Spending, model: Layered, described: str, words: list[str]
+) -> Factors:
+    """Shrink the result as far as random pairs do not confirm it."""
+    i, j, truth = spending.last_pairs()
+    low, high = _range(spending)
+    model = replace(model, guard=Guard(0.0, 1.0, low, high))
+    guess = model.predict(i, j).astype(np.float64)
+    if model.ceilings is not None and len(truth):
+        free = replace(model, ceilings=None)
+        unbound = free.predict(i, j).astype(np.float64)
+        if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
+            model, guess = free, unbound
+    guard, verdict = _verdict(guess, truth, low, high)
+    if guard is None:
+        return mean_of(spending, truth, f"nothing predicts the pairs ({described})")
+    parts = [described, *words, verdict]
+    text = "; ".join(part for part in parts if part)
+    return replace(model, guard=guard, words=text).lean()
+
+
+def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Factors:
+    """Return the mean of random pairs, for want of anything better."""
+    mean, variance = float(values.mean()), float(values.var()) / len(values)
+    if len(spending.landmarks) >= FEWEST_LANDMARKS and variance > 0:
+        mean += _pooled(spending, mean, variance)
+    return Factors(
+        np.full((spending.n, 1), math.sqrt(abs(mean))),
+        spending.landmarks.astype(np.int64),
+        f"{why}: every unread pair gets the mean of random ones, {mean:.4g}",
+        signature=np.array([1.0 if mean >= 0 else -1.0]),
+        left_map=RowMap(np.empty(0, dtype=np.int64), np.empty((0, 0)), 0, mean),
+    )
+
+
+def _pooled(spending: Spending, mean: float, variance: float) -> float:
+    """Return how far the landmarks' columns move a mean of few random pairs.
+
+    They know it as well as landmarks agree on it; not where refinement has left other
+    pairs than those that columns are made of.
+    """
+    C = np.array(spending.columns, dtype=np.float64)
+    C[spending.landmarks, np.arange(len(spending.landmarks))] = np.nan
+    of_each = np.nanmean(C, axis=0)
+    spread = float(np.var(of_each, ddof=1)) / len(of_each)
+    apart = float(of_each.mean()) - mean
+    if apart**2 > 9 * (variance + spread):
+        return 0.0
+    return apart * variance / (variance + spread)
+
+
+def _range(spending: Spending) -> tuple[float, float]:
+    """Return what was read off the diagonal, from end to end, and a tenth more."""
+    i, j, values = spending.oracle.read.uncovered()
+    values = values[i != j]
+    C, S = spending.columns, spending.landmarks
+    least, most = np.inf, -np.inf
+    own = np.arange(len(S))
+    if C.size:
+        C = np.array(C)
+        C[S, own] = C[S[0], own]  # no pair: anything else
+        C[S[0], 0] = C[S[-1], 0]
+        least, most = float(C.min()), float(C.max())
+    least = min(least, float(values.min(initial=np.inf)))
+    most = max(most, float(values.max(initial=-np.inf)))
+    more = 0.1 * (most - least)
+    return least - more, most + more
+
+
+def _verdict(
+    guess: NDArray[Any], truth: NDArray[Any], low: float, high: float
+) -> tuple[Guard | None, str]:
+    """Return the guard that random pairs call for; ``None``: predict the mean."""
+    if len(truth) < 10:
+        return Guard(0.0, 1.0, low, high), ""
+    spread = truth - truth.mean()
+    if np.mean((truth - guess) ** 2) < _HELD**2 * np.mean(spread**2):
+        # What holds everywhere holds beyond the range of what was read too.
+        return Guard(), ""
+    moved = guess - guess.mean()
+    variance = float(moved @ moved)
+    if variance == 0 or float(spread @ spread) == 0:
+        flat = float(np.mean((truth - guess) ** 2)) <= float(np.mean(spread**2)) * 1.01
+        return (Guard(0.0, 1.0, low, high), "") if flat else (None, "")
+    slope = float(moved @ spread) / variance
+    residual_variance = float(np.sum((spread - slope * moved) ** 2)) / len(truth)
+    error = math.sqrt(residual_variance / variance)
+    if slope < 3 * error:
+        return None, ""
+    bias = float(truth.mean() - guess.mean())
+    bias_error = math.sqrt(float(np.mean((truth - guess) ** 2)) / len(truth))
+    if error < 0.1 and slope > 1 - 3 * error and abs(bias) < 4 * bias_error:
+        return Guard(0.0, 1.0, low, high), ""
+    slope = min(slope, 1.0)
+    offset = float(truth.mean() - slope * guess.mean())
+    words = f"the guard shrank predictions to {slope:.0%} of their spread"
+    return Guard(offset, slope, low, high), words if slope < 0.99 else ""

@@ -1,0 +1,106 @@
+"""Spending: what one run of the default has to spend, and what it bought."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods.landmarks import Sampling
+from fewpairs.reading.oracle import Oracle
+from fewpairs.types import Indices
+
+__all__ = ["Spending"]
+
+# Random pairs that are read last: a share of the budget, from some 300 on (fewer do not
+# even tell a mean), up to 600.
+_LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
+
+
+class Spending:
+    """Reads for one run and keeps its accounts.
+
+    What is read is charged in full, also where a ledger has paid for it before: a run
+    that goes on after an error must not come to another result.
+
+    Attributes
+    ----------
+    left
+        Evaluations that can still be spent, ``reserve`` aside.
+    reserve
+        Kept back for random pairs that are read when everything else is done: they
+        must be like those that stay unread.
+    landmarks
+        Items whose columns were bought.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        budget: int,
+        sampling: Sampling,
+        rng: np.random.Generator,
+        draw_rng: np.random.Generator,
+    ) -> None:
+        self.oracle = oracle
+        self.n = oracle.n
+        self.calls = oracle.cost.calls
+        self.budget = budget
+        self.rng = rng
+        self.reserve = min(
+            _LAST_MOST * self.calls,
+            max(
+                int(_LAST_SHARE * budget),
+                min(_LAST_LEAST * self.calls, int(0.35 * budget)),
+            ),
+        )
+        self.left = budget - self.reserve
+        self.landmarks = oracle.read.line_indices()
+        self._sampling = sampling
+        self._draw_rng = draw_rng
+        self._bought: NDArray[Any] | None = None
+
+    @property
+    def columns(self) -> NDArray[Any]:
+        """The landmarks' columns, (n, s); must not be written to."""
+        if self._bought is None or self._bought.shape[1] != len(self.landmarks):
+            self._bought = self.oracle.columns(self.landmarks)
+        return self._bought
+
+    def read(self, i: Indices, j: Indices) -> NDArray[Any]:
+        """Buy pairs."""
+        self.left -= len(i) * self.calls
+        return self.oracle.pairs(i, j)
+
+    def random_pairs(self, evaluations: int) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Buy pairs drawn uniformly from those that were not read."""
+        i, j = self.oracle.read.sample_unknown(evaluations // self.calls, self.rng)
+        return i, j, self.read(i, j)
+
+    def last_pairs(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Buy the random pairs that the reserve is for."""
+        self.left += self.reserve
+        return self.random_pairs(self.reserve)
+
+    def buy_landmarks(self, evaluations: float) -> None:
+        """Buy as many more landmarks as so many evaluations allow."""
+        cost, have = self.oracle.cost, len(self.landmarks)
+        allowed = min(int(evaluations), self.left) + cost.lines(have)
+        low, high = have, self.n
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (
+                (middle, high) if cost.lines(middle) <= allowed else (low, middle - 1)
+            )
+        if low > have:
+            # The first ones drawn are the same for any budget: growing keeps them.
+            order = self._sampling.draw(self.n, low, self._order())
+            fresh = order[~np.isin(order, self.landmarks)][: low - have]
+            self.left -= cost.lines(have + len(fresh)) - cost.lines(have)
+            self.oracle.columns(fresh)
+            self.landmarks = np.concatenate([self.landmarks, fresh])
+
+    def _order(self) -> np.random.Generator:
+        """Return the generator of the landmarks' order, as it was at the start."""
+        bits = type(self._draw_rng.bit_generator)()
+        bits.state = self._draw_rng.bit_generator.state
+        return np.random.Generator(bits)

@@ -1,0 +1,132 @@
+"""Teaching: a student learns from all pairs paid for, and says what to read next."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fewpairs.methods.auto import candidates
+from fewpairs.methods.auto.low_rank import LowRankStage
+from fewpairs.methods.auto.refinement import Last, put_under
+from fewpairs.model.layered import Layered
+from fewpairs.model.student import Student, profiles
+from fewpairs.model.training_pairs import TrainingPairs
+from fewpairs.reading.oracle import Oracle
+
+__all__ = ["refine_with_student"]
+
+_RANDOM = 0.15  # share of the budget that buys random pairs
+_ROUNDS = 8
+# Shares of a round that go by the prior alone. A student errs most where it contradicts
+# a good prior: per pair, reading those removes more error than reading its own top.
+_BY_PRIOR, _BLINDLY = 0.1, 0.5
+_BLIND_ROUNDS = 3  # that go half by a prior that left-out landmarks do not confirm
+# Half of all steps come last: rounds need only know what to read.
+_FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 600, 200, 1_900
+_SLACK = 1.25  # times its share of the time left that a round may take
+_OFTEN = 700_000  # pairs that a student may score anew in every round
+_SCANNED = 6_000_000  # pairs that a student may look at as a whole
+
+
+def refine_with_student(
+    work: LowRankStage, model: Layered, seconds: float, rng: np.random.Generator
+) -> tuple[Layered, list[str]]:
+    """Train a student on everything paid for, and refine by it, in turns.
+
+    Returns the model with its student, and what was done, in words.
+    """
+    spending, n = work.spending, work.spending.n
+    confirmed = model.curve is not None
+    if work.prior is not None:
+        # A few landmarks may not confirm a prior that knows near-duplicates. What it
+        # is worth the student finds out, if it is told what the prior says.
+        model = replace(model, prior=work.prior)
+    i, j, values = spending.random_pairs(
+        int(min(_RANDOM * spending.budget, spending.left))
+    )
+    training = work.column_pairs(model)
+    training.add(model.inputs(i, j), values)
+    features = profiles(spending.columns, work.prior)
+    student = Student.start(features, training.values, training.inputs.cheap, rng)
+    taught = model.with_student(student)
+    timed = _TimedTraining(student, spending.oracle, seconds, rng)
+    timed.train(training, _FIRST_STEPS, "")
+
+    count = spending.left // spending.calls
+    pairs = n * (n - 1) // 2
+    # Without a prior, too many of the most similar are no candidates of the low rank:
+    # the student looks at all pairs itself, where they are not too many.
+    scans = work.prior is None and pairs <= _SCANNED
+    depth = max(64, min(4 * (2 * count // n) + 20, 512))
+    found: candidates.Candidates | None = None
+    last, read = None, 0
+    for turn in range(_ROUNDS):
+        anew = turn in (0, _ROUNDS // 2)
+        looks = scans and (anew or pairs <= _OFTEN)
+        if found is None or looks:
+            known = spending.oracle.read
+            found = candidates.find(taught if scans else model, known, depth)
+        wanted = (count - read) // (_ROUNDS - turn)
+        if not looks:
+            often = anew or found.partner.size <= _OFTEN
+            found.score_anew(
+                student.score, None if often else 4 * (2 * wanted // n) + 16
+            )
+        by_prior = _BY_PRIOR if confirmed else _BLINDLY * (turn < _BLIND_ROUNDS)
+        inputs = found.choose_by_both(wanted, spending.oracle.read, by_prior=by_prior)
+        if not len(inputs):
+            break
+        values = spending.read(inputs.i, inputs.j)
+        read += len(inputs)
+        last = Last(inputs.i, inputs.j, values)
+        training.add(inputs, values)
+        steps = _LAST_STEPS if turn == _ROUNDS - 1 else _ROUND_STEPS
+        timed.train(training, steps, f" (round {turn + 1} of {_ROUNDS})")
+    words = (
+        f"a student trained on {len(training):,} pairs in {timed.spent:.0f} s; "
+        f"{2 * read / n:.0f} exact neighbours an item; left, right, "
+        "embedding and linkage are of the low rank, not of the student"
+    )
+    return put_under(taught, last), [words]
+
+
+class _TimedTraining:
+    """Trains a student within so many seconds, all rounds together.
+
+    Where time is short every round gets less of it: it must not run out before the
+    last one, in which most is learned.
+    """
+
+    def __init__(
+        self,
+        student: Student,
+        oracle: Oracle,
+        seconds: float,
+        rng: np.random.Generator,
+    ) -> None:
+        self._student, self._oracle, self._rng = student, oracle, rng
+        self._seconds = seconds
+        self._ahead = _FIRST_STEPS + (_ROUNDS - 1) * _ROUND_STEPS + _LAST_STEPS
+        self.spent = 0.0
+
+    def train(self, training: TrainingPairs, steps: int, label: str) -> None:
+        left = self._seconds - self.spent
+        if left <= 0:
+            return
+        self._oracle.note(f"training the student{label}")
+        share = min(1.0, _SLACK * steps / self._ahead)
+        self._ahead -= steps
+        trained: list[tuple[float, int]] = []
+
+        def learn(last: int | None = None) -> tuple[float, int]:
+            done = self._student.learn(
+                training, steps=steps, seconds=share * left, rng=self._rng, last=last
+            )
+            trained.append(done)
+            return done
+
+        # The clock may end it: a run that goes on stops after as many steps as before.
+        seconds, done = self._oracle.decide(f"training{label}", learn)
+        if not trained:
+            learn(done)
+        self.spent += seconds
+        self._oracle.note("evaluating")

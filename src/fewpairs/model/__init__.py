@@ -1,0 +1,1 @@
+"""The model: what answers the pairs that were not read."""

@@ -1,0 +1,47 @@
+"""Curve: what takes a prior to the scale of the similarity."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Curve"]
+
+_DEGREE = 3
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A polynomial of the prior, in a standardized variable."""
+
+    center: float
+    scale: float
+    coefficients: NDArray[Any]  # from the constant upwards
+
+    @classmethod
+    def through(cls, x: NDArray[Any], y: NDArray[Any]) -> "Curve":
+        """Fit a curve by least squares."""
+        x, y = x.astype(np.float64).ravel(), y.astype(np.float64).ravel()
+        center, scale = float(x.mean()), float(x.std())
+        if scale <= 1e-7 * max(1.0, abs(center)):  # a constant prior says nothing
+            return cls(center, 1.0, np.array([y.mean()]))
+        powers = np.vander((x - center) / scale, _DEGREE + 1, increasing=True)
+        return cls(center, scale, np.linalg.lstsq(powers, y, rcond=None)[0])
+
+    def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return f(x) in the precision of x (Horner's rule, in place)."""
+        t = (x - x.dtype.type(self.center)) * x.dtype.type(1 / self.scale)
+        out = np.full_like(t, self.coefficients[-1])
+        for coefficient in self.coefficients[-2::-1]:
+            out *= t
+            out += x.dtype.type(coefficient)
+        return np.asarray(out)
+
+    @property
+    def slope(self) -> float:
+        """Slope of the curve at the prior's mean."""
+        return float(self.coefficients[1] / self.scale) if len(self) > 1 else 0.0
+
+    def __len__(self) -> int:
+        return len(self.coefficients)

@@ -1,0 +1,173 @@
+"""Student: a small network that learns from the pairs already paid for.
+
+Its scalars are features of the two items (principal components of embeddings where
+there are any, profiles of the landmarks' columns always), which it goes on to improve
+itself, and what the prior and the low rank say of the pair.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.pair_network import network as pair_network
+from fewpairs.kernels.pair_network.network import PairNetwork
+from fewpairs.model.training_pairs import PairInputs, TrainingPairs
+from fewpairs.similarity.priors import Prior
+from fewpairs.types import Indices
+
+__all__ = ["Student", "profiles"]
+
+_DIRECTIONS = 96  # of the embeddings
+_PROFILES = 32  # of the landmarks' columns
+_HIDDEN = (512, 128)
+_FEW_PAIRS = 100_000  # up to here batches are small
+_ENOUGH_PAIRS = 20_000  # from here on training takes all its steps
+
+
+@dataclass(frozen=True, eq=False)
+class Student:
+    """A network and the scales of what goes in and comes out.
+
+    Attributes
+    ----------
+    network
+        Weights and the items' vectors.
+    center, scale
+        Mean and spread of the similarity.
+    cheap_center, cheap_scale
+        Mean and spread of the prior.
+    """
+
+    network: PairNetwork
+    center: float
+    scale: float
+    cheap_center: float = 0.0
+    cheap_scale: float = 0.0  # 0: there is no prior
+
+    @classmethod
+    def start(
+        cls,
+        features: NDArray[Any],
+        values: NDArray[Any],
+        cheap: NDArray[Any] | None,
+        rng: np.random.Generator,
+    ) -> "Student":
+        """Return one that knows nothing but the scales of a sample of values."""
+        scalars = 1 if cheap is None else 3
+        network = PairNetwork.start(features, scalars, hidden=_HIDDEN, rng=rng)
+        scale = float(np.std(values)) or 1.0
+        if cheap is None:
+            return cls(network, float(np.mean(values)), scale)
+        spread = float(np.std(cheap)) or 1.0
+        return cls(
+            network, float(np.mean(values)), scale, float(np.mean(cheap)), spread
+        )
+
+    def learn(
+        self,
+        training: TrainingPairs,
+        *,
+        steps: int,
+        seconds: float,
+        rng: np.random.Generator,
+        last: int | None = None,
+        on_step: Callable[[int], None] | None = None,
+    ) -> tuple[float, int]:
+        """Train on pairs for so many steps, or seconds; return seconds and steps done.
+
+        Few pairs are learned in fewer steps. With ``last``, training ends after so many
+        steps, as it did before.
+        """
+        started = time.monotonic()
+        steps = max(1, round(steps * min(1.0, len(training) / _ENOUGH_PAIRS)))
+        inputs = training.inputs
+        scalars = np.stack(self._scalars(inputs.base, inputs.cheap), axis=1)
+        targets = ((training.values - self.center) / self.scale).astype(np.float32)
+        done = _trainer()(
+            self.network,
+            inputs.i,
+            inputs.j,
+            scalars,
+            targets,
+            steps=steps,
+            batch=2_048 if len(targets) > _FEW_PAIRS else 1_024,
+            rng=rng,
+            deadline=None if last is not None else started + seconds,
+            last=last,
+            on_step=on_step,
+        )
+        return time.monotonic() - started, done
+
+    def pairs(
+        self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None
+    ) -> NDArray[np.float32]:
+        """Return its predictions of pairs."""
+        scalars = np.stack(self._scalars(base, cheap), axis=1)
+        out = pair_network.predict(self.network, i, j, scalars)
+        return self._scaled(out)
+
+    def score(self, inputs: PairInputs) -> NDArray[np.float32]:
+        """Return its predictions of pairs with these inputs."""
+        return self.pairs(*inputs)
+
+    def block(
+        self,
+        rows: Indices,
+        columns: Indices,
+        base: NDArray[Any],
+        cheap: NDArray[Any] | None,
+    ) -> NDArray[np.float32]:
+        """Return its predictions of all rows with all columns."""
+        scalars = self._scalars(base, cheap)
+        out = pair_network.predict_block(self.network, rows, columns, scalars)
+        return self._scaled(out)
+
+    def _scalars(
+        self, base: NDArray[Any], cheap: NDArray[Any] | None
+    ) -> list[NDArray[np.float32]]:
+        own = ((base - self.center) / self.scale).astype(np.float32)
+        if not self.cheap_scale or cheap is None:
+            return [own]
+        t = ((cheap - self.cheap_center) / self.cheap_scale).astype(np.float32)
+        return [own, t, t * t]
+
+    def _scaled(self, out: NDArray[np.float32]) -> NDArray[np.float32]:
+        out *= np.float32(self.scale)
+        out += np.float32(self.center)
+        return out
+
+
+def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:
+    """Return features of the items, of unit variance on the whole.
+
+    The leading left singular vectors of the landmarks' columns, centered, scaled by
+    their singular values; before them principal components of the embeddings.
+    """
+    sets = []
+    if prior is not None and prior.directions is not None:
+        sets.append(prior.directions[:, :_DIRECTIONS])
+    centered = C - C.mean(axis=0)
+    scale = float(np.abs(centered).max()) or 1.0
+    centered = (centered / scale).astype(np.float32)
+    values, V = np.linalg.eigh((centered.T @ centered).astype(np.float64))
+    top = np.argsort(-values)[:_PROFILES]
+    sets.append(centered @ V[:, top].astype(np.float32))
+    spread = [float(part.std()) or 1.0 for part in sets]
+    return np.hstack([part / s for part, s in zip(sets, spread, strict=True)])
+
+
+def _trainer() -> Callable[..., int]:
+    """Return the trainer for this machine: torch's on a GPU, else NumPy's."""
+    try:
+        import torch
+    except ImportError:
+        return pair_network.train
+    if not torch.cuda.is_available():
+        return pair_network.train
+    from fewpairs.kernels.pair_network.torch_training import train
+
+    return train

@@ -1,0 +1,1 @@
+"""Reading the matrix: counted, within the budget, and kept."""

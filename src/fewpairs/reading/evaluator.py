@@ -1,0 +1,201 @@
+"""Evaluator: fills in missing entries, chunk by chunk, by whoever does the calls."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.execution import Workers
+from fewpairs.execution.calling import Outcome, Task
+from fewpairs.matrix.grid import Piece
+from fewpairs.similarity.base import Scorer, cut
+from fewpairs.types import Indices
+
+__all__ = ["Evaluator"]
+
+# Told of a chunk that is whole: its number, where it is, whether it was paid for now.
+Keep = Callable[[int, Piece, bool], None]
+# Told of what was paid for of a chunk that failed: items, items, values.
+Rescue = Callable[[Indices, Indices, NDArray[Any]], None]
+
+
+class Evaluator:
+    """Fills arrays whose missing entries are NaN, chunk by chunk.
+
+    What fails is returned, not raised, so that its caller can first keep what has
+    been paid for: ``fill`` returns ``None`` or an error, and leaves NaN where nothing
+    was evaluated.
+
+    Parameters
+    ----------
+    workers
+        Those who call the similarity.
+    scorer
+        Its facts: how many pairs make a chunk, whether it has blocks of its own.
+    report
+        Told of every finished call: how many evaluations it was.
+
+    Attributes
+    ----------
+    rescue
+        Told of what was paid for of a chunk that failed.
+    averages
+        Whether an entry is ½(s(a, b) + s(b, a)), at two evaluations.
+    seconds
+        Time spent inside the similarity, all workers together.
+    """
+
+    def __init__(
+        self, workers: Workers, scorer: Scorer, report: Callable[[int], None]
+    ) -> None:
+        self.averages = False
+        self.seconds = 0.0
+        self.chunk = int(scorer.chunk)
+        # Where blocks are no faster than pairs, pairs lose less on an error.
+        self.blocks = type(scorer).block is not Scorer.block
+        self._workers = workers
+        self._report = report
+        self.rescue: Rescue | None = None
+
+    def score(self, a: Indices, b: Indices) -> Outcome:
+        """Call the similarity once, for pairs in the order that is given."""
+        self._workers.submit(Task(a, b, block=False))
+        ((_, outcome),) = self._workers.wait()
+        self._book(outcome)
+        return outcome
+
+    def fill(
+        self,
+        V: NDArray[Any],
+        rows: Indices,
+        columns: Indices,
+        pieces: Iterable[Piece],
+        keep: Keep | None = None,
+        *,
+        blank: bool = False,
+    ) -> BaseException | None:
+        """Evaluate what is NaN in these pieces of V; tell ``keep`` of each whole one.
+
+        Row r of V is item ``rows[r]``, and column c item ``columns[c]``; a V of one
+        dimension is a list of pairs. A piece of which nothing is missing is kept too.
+        With ``blank``, all pieces are missing, and V is not looked at.
+        """
+        jobs = self._jobs(V, rows, columns, pieces, blank=blank)
+        under_way = _UnderWay(jobs)
+        while True:
+            try:
+                if not self._step(V, under_way, keep):
+                    return under_way.error
+            except BaseException as stop:  # noqa: BLE001 - keep what was paid for
+                # Ctrl-C: what is under way is still waited for, unless it comes again.
+                again = under_way.error is not None
+                if again or not isinstance(stop, KeyboardInterrupt):
+                    return under_way.error or stop
+                under_way.error = stop
+
+    def _step(self, V: NDArray[Any], now: "_UnderWay", keep: Keep | None) -> bool:
+        """Begin what can be begun, and enter what is done; tell whether all is done."""
+        while now.error is None and len(now.flying) < self._workers.width:
+            job = next(now.waiting, None)
+            if job is None:
+                break
+            if job.task is None:
+                _tell(keep, job)
+            else:
+                now.flying[self._workers.submit(job.task)] = job
+        if not now.flying:
+            return False
+        for handle, outcome in self._workers.wait():
+            job = now.flying.pop(handle)
+            self._book(outcome)
+            _put(V, job, outcome.values)
+            if outcome.error is None:
+                _tell(keep, job)
+            else:
+                self._save(outcome, job)
+                now.fail(job.number, outcome.error)
+        return True
+
+    def _jobs(
+        self,
+        V: NDArray[Any],
+        rows: Indices,
+        columns: Indices,
+        pieces: Iterable[Piece],
+        *,
+        blank: bool,
+    ) -> Iterator["_Job"]:
+        for number, piece in enumerate(pieces):
+            r, c, block = piece
+            nothing = not (len(r) and len(c))
+            missing = None if blank or nothing else np.isnan(_get(V, piece))
+            if nothing or (missing is not None and not missing.any()):
+                yield _Job(number, piece, piece, None)
+                continue
+            if missing is not None and not missing.all():
+                # The ledger knows more than the run: pay for the rest alone.
+                inside = np.nonzero(missing)
+                r, c, block = r[inside[0]], c[inside[-1]], False
+            task = Task(rows[r], columns[c], block, self.averages)
+            yield _Job(number, piece, Piece(r, c, block), task)
+
+    def _save(self, outcome: Outcome, job: "_Job") -> None:
+        """Hand over what was paid for of a chunk that failed."""
+        done = np.nonzero(np.isfinite(outcome.values))
+        if self.rescue is not None and job.task is not None and len(done[0]):
+            a, b = job.task.a[done[0]], job.task.b[done[-1]]
+            self.rescue(a, b, outcome.values[done])
+
+    def _book(self, outcome: Outcome) -> None:
+        self.seconds += outcome.seconds
+        self._report(outcome.evaluations)
+
+
+class _Job(NamedTuple):
+    number: int
+    piece: Piece
+    part: Piece  # what of it is evaluated
+    task: Task | None
+
+
+class _UnderWay:
+    """Chunks that wait, chunks that are being evaluated, and what went wrong."""
+
+    def __init__(self, waiting: Iterator[_Job]) -> None:
+        self.waiting = waiting
+        self.flying: dict[Any, _Job] = {}
+        self.error: BaseException | None = None
+        self._number = -1
+
+    def fail(self, number: int, error: BaseException) -> None:
+        """Keep the error of the earliest chunk: the same for any workers."""
+        if self.error is None or number < self._number:
+            self.error, self._number = error, number
+
+
+def _get(V: NDArray[Any], piece: Piece) -> NDArray[Any]:
+    if V.ndim == 1:
+        return np.asarray(V[piece.rows])
+    if piece.block:
+        return np.asarray(V[cut(piece.rows)][:, cut(piece.columns)])
+    return np.asarray(V[piece.rows, piece.columns])
+
+
+def _put(V: NDArray[Any], job: _Job, values: NDArray[Any]) -> None:
+    rows, columns, block = job.part
+    if V.ndim == 1:
+        V[rows] = values
+    elif not block:
+        V[rows, columns] = values
+    else:
+        r, c = cut(rows), cut(columns)
+        if isinstance(r, slice) or isinstance(c, slice):
+            V[r, c] = values
+        else:
+            V[np.ix_(rows, columns)] = values
+
+
+def _tell(keep: Keep | None, job: _Job) -> None:
+    if keep is not None:
+        keep(job.number, job.piece, job.task is not None)

@@ -1,0 +1,42 @@
+"""The exact matrix: every pair, evaluated."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.progress import Progress
+from fewpairs.reading.oracle import Oracle
+from fewpairs.similarity.binding import as_similarity, bind, listed
+
+__all__ = ["exact_matrix"]
+
+
+def exact_matrix(
+    items: Iterable[Any] | None,
+    similarity: Any,
+    *,
+    symmetrize: bool = True,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Evaluate every pair and return the n×n matrix: what fewpairs exists to avoid.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> from fewpairs.evaluation import exact_matrix
+    >>> exact_matrix(["ab", "ac"], fp.StringSimilarity("levenshtein")).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    call = "fewpairs.evaluation.exact_matrix"
+    recipe = as_similarity(similarity, call)
+    scorer = bind(listed(items, None, call), recipe, call)
+    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
+    if progress is not None:
+        progress.start("all pairs", oracle.cost.everything())
+    try:
+        return oracle.columns(np.arange(oracle.n))
+    finally:
+        if progress is not None:
+            progress.finish()

@@ -1,0 +1,1 @@
+"""The result of a run: answers, certificate, bill, and its files."""

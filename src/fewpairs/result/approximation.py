@@ -1,0 +1,637 @@
+"""Approximation: low rank plus exact entries. It answers every pair."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from fewpairs.errors import InputError
+from fewpairs.kernels.linalg.spectral import leading_features
+from fewpairs.matrix.entries import Entries
+from fewpairs.model.factors import Factors
+from fewpairs.progress import Progress
+from fewpairs.reading.reader import Reader
+from fewpairs.result.bill import Bill, receipt
+from fewpairs.result.certificate import Certificate, HeldOut
+from fewpairs.result.verbs import carried_out_by, verbs_of
+from fewpairs.types import Indices
+
+if TYPE_CHECKING:
+    from fewpairs.answers.neighbors import Neighbors
+    from fewpairs.answers.new_items import Projection
+    from fewpairs.answers.search import Found
+
+__all__ = ["Approximation"]
+
+_DENSE_LIMIT = 1 << 30  # bytes
+
+
+class Growable(Protocol):
+    """What an approximation was made of."""
+
+    @property
+    def reader(self) -> Reader:
+        """Exact values of its pairs, and of new items."""
+
+    def grow(self, approx: "Approximation", budget: Any) -> "Approximation":
+        """Go on from what was read."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Approximation:
+    """The whole similarity matrix, from a few of its pairs.
+
+    Every answer is exact where the entry was read. Elsewhere it is ``left @ right.T``
+    for the methods of the paper; with the default a prior may be added to it, a student
+    may answer instead, and a guard bounds both (``method`` says what was used).
+    ``pairs``, ``block``, ``row``, ``dense`` and ``@`` agree entry by entry; ``left``,
+    ``right``, ``factored`` and ``embedding`` are of the low-rank part, ``linkage`` and
+    ``cluster`` of that with the exact entries. Nothing of size n×n is held. Made by
+    :func:`fewpairs.approximate`; ``print`` it for a receipt.
+
+    Attributes
+    ----------
+    bill
+        What was paid, and for what.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> X = np.random.default_rng(0).standard_normal((200, 6))
+    >>> approx = fp.approximate(X, fp.Cosine(), budget=0.1)
+    >>> approx.shape, approx.row(3).shape, approx.block([0, 1], slice(5)).shape
+    ((200, 200), (200,), (2, 5))
+    >>> bool(np.allclose(approx @ np.ones(200), approx.dense().sum(axis=1)))
+    True
+    """
+
+    factors: Factors
+    known: Entries
+    evidence: Certificate | HeldOut
+    bill: Bill = field(default_factory=Bill)
+    source: "Growable | None" = field(default=None)
+
+    # --- what it is --------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n, n)."""
+        return (self.known.n, self.known.n)
+
+    @property
+    def left(self) -> NDArray[Any]:
+        """(n, r) array; the low-rank part is ``left @ right.T``."""
+        return self.factors.left
+
+    @property
+    def right(self) -> NDArray[Any]:
+        """(n, r) array; the low-rank part is ``left @ right.T``."""
+        return self.factors.right
+
+    @property
+    def landmarks(self) -> Indices:
+        """Positions of the items whose full row or column was read."""
+        return self.factors.landmarks
+
+    @property
+    def evaluations(self) -> int:
+        """Calls of the similarity that this approximation made."""
+        return self.bill.evaluations
+
+    @property
+    def method(self) -> str:
+        """What was used, and why."""
+        return self.factors.words
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """How far it can be off, from pairs that were read and that the fit never saw.
+
+        The comparison is made when it is first asked for.
+        """
+        if isinstance(self.evidence, Certificate):
+            return self.evidence
+        return self.evidence.judge(self.factors, self.known)
+
+    @property
+    def signature(self) -> NDArray[Any] | None:
+        """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
+        low-rank part; ``None`` for CUR methods, whose features are one-sided.
+        """  # noqa: D205
+        return self.factors.feature_signature
+
+    @cached_property
+    def factored(self) -> "Approximation":
+        """The same with the low-rank part alone: the method's formula as printed.
+
+        For comparing methods; its certificate is not that of this object, so it has
+        none.
+        """
+        nothing = Entries(self.known.n, symmetric=self.known.symmetric)
+        unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
+        return replace(
+            self,
+            factors=self.factors.bare(),
+            known=nothing,
+            evidence=unknown,
+            source=None,
+        )
+
+    @cached_property
+    def indexes(self) -> dict[str, Any]:
+        """What answers have built for the next ones, by name; not saved."""
+        return {}
+
+    # --- what it answers -----------------------------------------------------------
+
+    def pairs(self, i: ArrayLike, j: ArrayLike) -> NDArray[Any]:
+        """Return the similarity of item i[t] to item j[t], for every t.
+
+        Positions broadcast against each other; negative ones count from the end.
+        """
+        a, b = self._positions(i), self._positions(j)
+        try:
+            a, b = np.broadcast_arrays(a, b)
+        except ValueError as error:
+            msg = (
+                f"Approximation.pairs: {a.shape} and {b.shape} positions do not match; "
+                "pass as many of one as of the other, or use block()."
+            )
+            raise InputError(msg) from error
+        shape = a.shape
+        a, b = a.ravel(), b.ravel()
+        out = self.factors.predict(a, b)
+        known, values = self.known.lookup(a, b)
+        out[known] = values[known]
+        return out.reshape(shape)
+
+    def block(self, rows: Any, columns: Any) -> NDArray[Any]:
+        """Return the similarities of all ``rows`` to all ``columns``.
+
+        Both may be positions, slices or boolean masks.
+        """
+        r = np.atleast_1d(self._positions(rows, 1))
+        c = np.atleast_1d(self._positions(columns, 1))
+        out = self.factors.block(r, c)
+        self.known.overlay(out, r, c)
+        return out
+
+    def row(self, i: int) -> NDArray[Any]:
+        """Return the similarities of item i to all items."""
+        return np.asarray(self.block(self._positions(i, 0), slice(None))[0])
+
+    def dense(self, *, force: bool = False) -> NDArray[Any]:
+        """Return the whole matrix, if it takes less than 1 GiB or ``force``."""
+        n = self.known.n
+        size = n * n * self.left.dtype.itemsize
+        if size > _DENSE_LIMIT and not force:
+            msg = (
+                f"Approximation.dense: the {n:,} × {n:,} matrix takes "
+                f"{size / 2**30:.1f} GiB. Ask for .block(rows, columns) or .pairs(i, j)"
+                ", or pass force=True."
+            )
+            raise InputError(msg)
+        return self.block(slice(None), slice(None))
+
+    def __matmul__(self, x: ArrayLike) -> NDArray[Any]:
+        """Return the product with a vector or a matrix of n rows.
+
+        Known lines are multiplied as they are, everything else through the factors.
+        """
+        try:
+            X = np.asarray(x)
+        except ValueError:
+            X = np.empty(0, dtype=object)
+        numbers = X.dtype.kind in "biufc"
+        if not numbers or X.ndim not in (1, 2) or X.shape[0] != self.known.n:
+            msg = (
+                f"Approximation @ x: x has shape {X.shape} and dtype {X.dtype}; it "
+                f"must have {self.known.n} rows of numbers."
+            )
+            raise InputError(msg)
+        columns = self.known.columns
+        rows = columns if self.known.symmetric else self.known.rows
+        rest = X.astype(np.result_type(X, self.left), copy=True)
+        rest[self.known.line_indices("columns")] = 0
+        out = self.factors.times(rest)
+        out += self._corrections @ rest
+        for lines in columns:
+            out += lines.values.T @ X[lines.indices]
+        for lines in rows:
+            out[lines.indices] = lines.values @ X
+        return out
+
+    def embedding(self, dim: int | None = None) -> NDArray[Any]:
+        """Return (n, r) features of the items, for classifiers, clusters and plots.
+
+        Without ``dim``, those of the paper: Z with K ≈ Z·Zᵀ for Nyström and SMS, and
+        C·W·S^½ with U = W·S·Vᵀ for CUR. Where the core is indefinite, K ≈
+        (Z · signature)·Zᵀ, see ``signature``. With ``dim``, the leading directions of
+        the low-rank part, by magnitude.
+        """
+        features, signs = self.factors.features, self.factors.feature_signature
+        if dim is None:
+            return features.copy()
+        if not isinstance(dim, (int, np.integer)) or not 1 <= dim <= features.shape[1]:
+            msg = (
+                f"Approximation.embedding: dim is {dim!r:.60}; it can be a whole "
+                f"number from 1 to the rank, {features.shape[1]}."
+            )
+            raise InputError(msg)
+        if signs is not None:
+            return leading_features(features, int(dim), signs=signs)
+        return leading_features(self.left, int(dim), right=self.right)
+
+    @carried_out_by("fewpairs.answers.neighbors:neighbors")
+    def neighbors(
+        self,
+        k: int = 10,
+        *,
+        index: str | None = None,
+        candidates: int | None = None,
+        evaluations: int = 0,
+        progress: bool | Progress = False,
+        seed: int = 0,
+    ) -> "Neighbors":
+        """Return every item's k most similar others: ``(indices, similarities)``.
+
+        Two (n, k) arrays, the most similar first; of equal ones, those at lower
+        positions. The similarities are those of ``pairs``, entry by entry. Blockwise
+        products of all rows with all columns; memory O(n·k). A student ranks what
+        prior and low rank propose, and what is known, not all n² pairs.
+
+        Parameters
+        ----------
+        index
+            ``"lists"``, ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead
+            of the products, for large n. The last two are of other libraries and need
+            ``pip install 'fewpairs[index]'``.
+        candidates
+            How many are proposed for each item, to a student or by an index.
+        evaluations
+            For an estimate of the recall: so many calls of the similarity, at most,
+            read random rows as a whole. 0 makes none.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+        seed
+            Draws the rows.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((300, 4))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> indices, similarities = approx.neighbors(5)
+        >>> indices.shape, bool((similarities == approx.pairs(
+        ...     np.arange(300)[:, None], indices)).all())
+        ((300, 5), True)
+        >>> found = approx.neighbors(5, evaluations=5_000)
+        >>> found.recall > 0.9, found.evaluations <= 5_000
+        (True, True)
+        """
+
+    @carried_out_by("fewpairs.answers.search:search")
+    def search(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        evaluations: int = 100,
+        rounds: int = 6,
+        prior: Any = None,
+        new: bool | None = None,
+        progress: bool | Progress = False,
+    ) -> "Found":
+        """Find the k most similar fitted items of a query, by exact similarities.
+
+        The query is evaluated at the items that look best, in rounds: what the prior
+        and the items' mean similarities say, corrected by a ridge regression of the
+        query's exact scores on the items' embeddings and rows of the factors, fitted
+        anew in every round. Everything returned was evaluated. What is known already,
+        of a fitted item, is free.
+
+        Parameters
+        ----------
+        query
+            The position of a fitted item, or an array of positions; or a new item, or a
+            list of them. Where vectors came with the similarity, new vectors; where it
+            is a matrix, rows of similarities to the fitted items.
+        evaluations
+            Calls of the similarity a query, at most.
+        rounds
+            In how many parts they are made.
+        prior
+            (m, d) embeddings of new items, where the fit used embeddings.
+        new
+            Whether the query is new items, where that cannot be told: the fitted items
+            are numbers.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+
+        Returns
+        -------
+        Found
+            ``(indices, similarities)``, with ``.evaluations``: what it cost.
+
+        References
+        ----------
+        Yadav, Monath, Angell, Zaheer & McCallum (2022), "Efficient nearest neighbor
+        search for cross-encoder models using matrix factorization", EMNLP. Yadav,
+        Monath, Zaheer & McCallum (2023), "Adaptive retrieval and scalable indexing for
+        k-NN search with cross-encoders".
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((310, 4))
+        >>> approx = fp.approximate(X[:300], fp.Cosine(), budget=0.1)
+        >>> found = approx.search(X[300:], k=3, evaluations=40)
+        >>> found.indices.shape, found.evaluations <= 10 * 40
+        ((10, 3), True)
+        >>> best, similarity = approx.search(7, k=1, evaluations=40)
+        """
+
+    @carried_out_by("fewpairs.answers.new_items:project")
+    def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
+        """Place new items among the fitted ones; see :class:`.new_items.Projection`.
+
+        Evaluations: one a landmark for each new item; two where orders are averaged.
+
+        Parameters
+        ----------
+        new_items
+            A sequence of items like the fitted ones. Where vectors came with the
+            similarity, their vectors; where it is a matrix, their (m, n) similarities
+            to the fitted items.
+        prior
+            (m, d) embeddings of the new items, where the fit used embeddings.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> new = approx.project(X[200:])
+        >>> new.evaluations == 10 * len(approx.landmarks), new.features.shape[0]
+        (True, 10)
+        """
+
+    @carried_out_by("fewpairs.answers.new_items:transform")
+    def transform(self, new_items: Any, *, prior: Any = None) -> NDArray[Any]:
+        """Return features of new items: rows like those of ``embedding()``.
+
+        They are what the items would have got in the fit, with the same landmarks.
+        Warns (:class:`fewpairs.errors.StaleWarning`) where the landmarks explain the
+        new items worse than the fitted ones. Evaluations and parameters: as
+        ``project``, whose features these are.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> X = np.random.default_rng(0).standard_normal((210, 6))
+        >>> approx = fp.approximate(X[:200], fp.Cosine(), method="nystrom", budget=0.1)
+        >>> Z = approx.transform(X[:3])
+        >>> bool(np.allclose(Z, approx.embedding()[:3]))
+        True
+        """
+
+    def reader(self, call: str) -> Reader:
+        """Return what reads exact values, or say what to pass to have one."""
+        if self.source is None:
+            msg = (
+                f"Approximation.{call}: needs evaluations, and this one has no "
+                "similarity: it was loaded, or is a yardstick. Pass items= and "
+                "similarity= to fewpairs.load."
+            )
+            raise InputError(msg)
+        return self.source.reader
+
+    # --- what it says and keeps -------------------------------------------------------
+
+    def grow(self, budget: float | int) -> "Approximation":
+        """Return a better one, for a larger budget; pays only for what is new.
+
+        Parameters
+        ----------
+        budget
+            For everything, what is paid for included: a share of the pairs or a number
+            of evaluations, as in :func:`fewpairs.approximate`.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> K = np.random.default_rng(0).standard_normal((200, 20))
+        >>> small = fp.approximate(None, K @ K.T, budget=0.1)
+        >>> large = small.grow(0.3)
+        >>> small.evaluations < large.evaluations <= 0.3 * 200 * 199 / 2
+        True
+        """
+        if self.source is None:
+            msg = (
+                "Approximation.grow: this one was loaded, or is a yardstick: it has no "
+                "similarity to evaluate. Call fewpairs.approximate again, with the "
+                "ledger of the first call as store=."
+            )
+            raise InputError(msg)
+        return self.source.grow(self, budget)
+
+    @carried_out_by("fewpairs.result.saving:save")
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write a folder of JSON and .npy files; read it with :func:`fewpairs.load`."""
+
+    def __str__(self) -> str:
+        return receipt(
+            n=self.known.n,
+            method=self.method,
+            landmarks=len(self.landmarks),
+            rank=self.left.shape[1],
+            bill=self.bill,
+            certificate=self.certificate,
+        )
+
+    def __repr__(self) -> str:
+        n = self.known.n
+        return (
+            f"<Approximation {n}×{n}, {self.method}, {self.evaluations:,} evaluations>"
+        )
+
+    # --- groups --------------------------------------------------------------------
+
+    @carried_out_by("fewpairs.answers.clustering.verbs:cluster")
+    def cluster(
+        self,
+        threshold: float | None = None,
+        *,
+        clusters: int | None = None,
+        by: str = "average",
+        of: str = "factors",
+        evaluations: int = 0,
+        neighbors: int = 15,
+        seed: int = 0,
+        progress: bool | Progress = False,
+    ) -> Indices:
+        """Return a cluster number for every item, counted from 0.
+
+        Parameters
+        ----------
+        threshold
+            Clusters are joined as long as their average similarity is at least this.
+        clusters
+            How many there are to be, instead of a threshold.
+        by
+            ``"average"``: average linkage. ``"components"``: connected components of
+            the graph of all pairs whose similarity is at least the threshold.
+            ``"spectral"``: normalized cuts of the graph of nearest neighbors into so
+            many ``clusters``, by scikit-learn.
+        of
+            ``"factors"``: of the factored part with the exact entries, O(n·r) memory;
+            see :class:`~fewpairs.answers.clustering.factored.FactoredPart` for what it
+            leaves out of the default's answers. ``"answers"``: of the answers
+            themselves, whatever they are made of; every component at the threshold
+            (without one, all of the matrix) is held as a dense matrix. Components and
+            cuts are of the answers.
+        evaluations
+            At most so many, to settle merges: pairs between clusters whose average is
+            nearest to the threshold are read, and the items are linked with their
+            exact values. They are kept: asked again, they are free, and ``grow``
+            starts from them. ``approx.reader("cluster").evaluations`` counts them.
+        neighbors, seed
+            Of every item, for spectral clustering; and what starts its eigensolver.
+        progress
+            ``True`` shows a bar.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.repeat(np.eye(4), 50, axis=0) + 0.1 * rng.standard_normal((200, 4))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.1)
+        >>> np.bincount(approx.cluster(threshold=0.5)).tolist()
+        [50, 50, 50, 50]
+        """
+
+    @carried_out_by("fewpairs.answers.clustering.verbs:linkage")
+    def linkage(
+        self,
+        *,
+        of: str = "factors",
+        top: float | None = None,
+        progress: bool | Progress = False,
+    ) -> NDArray[np.float64]:
+        """Return the tree of average linkage, as SciPy's hierarchy functions take it.
+
+        Row t joins two clusters at the distance ``top`` minus their average
+        similarity. It equals SciPy's linkage of the dense matrix, and takes O(n·r)
+        memory and O(n²·r) time.
+
+        Parameters
+        ----------
+        of, progress
+            As in :meth:`cluster`.
+        top
+            The similarity at distance 0. By default that of an item to itself where it
+            is declared, else 1; more, where clusters are joined above it.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> from scipy.cluster.hierarchy import fcluster
+        >>> X = np.random.default_rng(0).standard_normal((100, 3))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> labels = fcluster(approx.linkage(), 1 - 0.8, "distance")
+        >>> labels.max() == approx.cluster(threshold=0.8).max() + 1
+        np.True_
+        """
+
+    @carried_out_by("fewpairs.answers.graph:neighbor_graph")
+    def graph(
+        self,
+        k: int = 15,
+        *,
+        top: float | None = None,
+        connected: bool = False,
+        progress: bool | Progress = False,
+    ) -> sparse.csr_matrix:
+        """Return distances to the nearest neighbors, as a sparse n×n matrix.
+
+        For everything that takes ``metric="precomputed"``: UMAP, HDBSCAN, DBSCAN. Each
+        row holds an item's k neighbors, those whose neighbor it is, and itself, nearest
+        first; a distance is ``top`` minus a similarity. Symmetric.
+
+        Parameters
+        ----------
+        k, progress
+            As in :meth:`neighbors`.
+        top
+            The similarity at distance 0, as in :meth:`linkage`.
+        connected
+            Join separate parts of the graph by their most similar pairs; HDBSCAN and
+            spectral clustering need that.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> from sklearn.cluster import HDBSCAN
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.repeat(np.eye(3), 40, axis=0) + 0.1 * rng.standard_normal((120, 3))
+        >>> approx = fp.approximate(X, fp.Cosine(), budget=0.2)
+        >>> graph = approx.graph(10, connected=True)
+        >>> labels = HDBSCAN(metric="precomputed", copy=True).fit_predict(graph)
+        >>> len(set(labels[labels >= 0]))
+        3
+        """
+
+    # --- inside --------------------------------------------------------------------
+
+    def _positions(self, where: Any, most: int | None = None) -> Indices:
+        """Return positions as numpy reads them, of at most so many dimensions."""
+        n = self.known.n
+        try:
+            at = where if isinstance(where, slice) else np.asarray(where)
+            if isinstance(at, np.ndarray) and at.size == 0:
+                at = at.astype(np.int64)
+            found = np.asarray(np.arange(n)[at])
+        except (IndexError, TypeError, ValueError) as error:
+            found = np.arange(0)
+            cause: Exception | None = error
+        else:
+            cause = None
+        if cause is not None or (most is not None and found.ndim > most):
+            msg = (
+                f"Approximation: {where!r:.60} does not name items; positions are "
+                f"whole numbers from 0 to {n - 1}."
+            )
+            raise InputError(msg) from cause
+        return found
+
+    @cached_property
+    def _corrections(self) -> sparse.csr_array:
+        """What known entries outside known lines add to the low-rank part."""
+        n = self.known.n
+        i, j, values = self.known.uncovered()
+        if self.known.diagonal is not None:
+            own = np.setdiff1d(np.arange(n), self._lined())
+            i, j = np.concatenate([i, own]), np.concatenate([j, own])
+            values = np.concatenate([values, np.full(len(own), self.known.diagonal)])
+        if self.known.symmetric:
+            off = i != j
+            i, j, values = (
+                np.concatenate([i, j[off]]),
+                np.concatenate([j, i[off]]),
+                np.concatenate([values, values[off]]),
+            )
+        change = values - self.factors.predict(i, j)
+        return sparse.csr_array((change, (i, j)), shape=(n, n))
+
+    def _lined(self) -> Indices:
+        """Items whose diagonal entry lies in a known line."""
+        return np.concatenate(
+            [self.known.line_indices("columns"), self.known.line_indices("rows")]
+        )
+
+
+__test__ = verbs_of(Approximation)  # doctest finds no decorated methods itself

@@ -1,0 +1,127 @@
+"""The receipt: what was paid for, what came of it, and how far to trust it."""
+
+import math
+from dataclasses import dataclass, replace
+
+from fewpairs.result.certificate import Certificate
+
+__all__ = ["Bill", "duration", "receipt"]
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What an approximation cost.
+
+    Attributes
+    ----------
+    similarity
+        Which similarity was evaluated, in words.
+    evaluations
+        Calls of the similarity, one a pair.
+    for_fit, for_certificate, for_symmetry, for_answers
+        What they were spent on; answers are searches and the like before it grew.
+    everything
+        Evaluations that the exact matrix takes.
+    evaluating, computing
+        Seconds spent inside the similarity, and outside it.
+    charged
+        Evaluations that this takes, made now or paid for in a ledger before.
+    money
+        What the evaluations cost, where each has a price.
+    """
+
+    similarity: str = "unknown"
+    evaluations: int = 0
+    for_fit: int = 0
+    for_certificate: int = 0
+    for_symmetry: int = 0
+    for_answers: int = 0
+    everything: int = 0
+    evaluating: float = 0.0
+    computing: float = 0.0
+    charged: int = 0
+    money: float = 0.0
+
+    def plus(self, more: "Bill") -> "Bill":
+        """Return both bills in one: a run, and one that went on from it."""
+        added = (
+            "evaluations",
+            "for_fit",
+            "for_certificate",
+            "for_symmetry",
+            "for_answers",
+            "charged",
+        )
+        timed = ("evaluating", "computing", "money")
+        sums = {
+            name: getattr(self, name) + getattr(more, name) for name in added + timed
+        }
+        return replace(more, **sums)
+
+    def plus_answers(self, evaluations: int, charged: int) -> "Bill":
+        """Return the bill with what was read after the run."""
+        return replace(
+            self,
+            evaluations=self.evaluations + evaluations,
+            for_answers=self.for_answers + evaluations,
+            charged=self.charged + charged,
+        )
+
+
+def receipt(
+    *,
+    n: int,
+    method: str,
+    landmarks: int,
+    rank: int,
+    bill: Bill,
+    certificate: Certificate,
+) -> str:
+    """Return the receipt as text."""
+    share = bill.evaluations / bill.everything if bill.everything else math.nan
+    spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
+    if bill.for_symmetry:
+        spent.append(f"{bill.for_symmetry:,} symmetry check")
+    if bill.for_answers:
+        spent.append(f"{bill.for_answers:,} answers before it grew")
+    before = bill.charged - bill.evaluations
+    earlier = f"; {before:,} more were paid for before" if before > 0 else ""
+    money = f"; {bill.money:,.2f} in money" if bill.money else ""
+    time = f"{duration(bill.evaluating)} evaluating"
+    if bill.evaluations:
+        each = bill.evaluating / bill.evaluations
+        exact = each * bill.everything
+        time += f" ({duration(each)} each; exact would take {duration(exact)})"
+    time += f", {duration(bill.computing)} computing"
+    lines = {
+        "similarity": bill.similarity,
+        "method": method,
+        "paid": (
+            f"{bill.evaluations:,} of {bill.everything:,} evaluations "
+            f"({share:.2%}): {', '.join(spent)}{earlier}{money}"
+        ),
+        "time": time,
+        "error": str(certificate),
+        "size": f"rank {rank:,}, {landmarks:,} landmarks",
+    }
+    body = [f"  {name:<11} {text}" for name, text in lines.items()]
+    return "\n".join([f"fewpairs: {n:,} × {n:,} similarities", *body])
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the unit that a person would use.
+
+    >>> duration(0.0000021), duration(0.25), duration(95), duration(40_000)
+    ('2.1 µs', '250 ms', '1 min 35 s', '11.1 h')
+    """
+    if seconds < 0.9995e-3:
+        return f"{seconds * 1e6:.3g} µs"
+    if seconds < 0.9995:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    if seconds < 3_600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    if seconds < 100 * 3_600:
+        return f"{seconds / 3_600:.3g} h"
+    return f"{seconds / 86_400:,.3g} days"

@@ -1,0 +1,327 @@
+"""Saving and loading: a folder of JSON and .npy files, nothing pickled."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
+from fewpairs.matrix.entries import Axis, Entries, Moments
+from fewpairs.model.factors import Factors
+from fewpairs.model.files import (
+    as_json,
+    as_number,
+    read_layers,
+    read_maps,
+    write_layers,
+    write_maps,
+)
+from fewpairs.model.layered import Layered
+from fewpairs.reading.oracle import Reading
+from fewpairs.reading.reader import Reader
+from fewpairs.result.approximation import Approximation
+from fewpairs.result.bill import Bill
+from fewpairs.result.certificate import Certificate, HeldOut
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.items import Items
+from fewpairs.similarity.priors import as_prior
+from fewpairs.types import Indices
+
+__all__ = ["load", "save"]
+
+_FORMAT = "fewpairs approximation"
+_VERSION = 3
+_INDEX = "approximation.json"
+_AXES: tuple[Axis, Axis] = ("columns", "rows")
+
+
+def save(approx: Approximation, path: str | Path, *, overwrite: bool) -> None:
+    """Write ``approx`` to the folder ``path``, all of it or nothing."""
+    path = Path(path)
+    if path.exists() and not (overwrite and (path / _INDEX).is_file()):
+        cure = (
+            "Pass overwrite=True to replace it."
+            if (path / _INDEX).is_file()
+            else "It is no saved approximation: choose another path."
+        )
+        msg = f"Approximation.save: {path} exists. {cure}"
+        raise InputError(msg)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    try:
+        index = json.dumps(_write(approx, draft), indent=2, allow_nan=False)
+        (draft / _INDEX).write_text(index + "\n", encoding="utf-8")
+        if path.exists():
+            shutil.rmtree(path)
+        mask = os.umask(0)
+        os.umask(mask)
+        draft.chmod(0o777 & ~mask)  # mkdtemp makes folders for their owner alone
+        draft.rename(path)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+
+
+def load(
+    path: str | Path,
+    *,
+    mmap: bool = False,
+    prior: Any = None,
+    items: Iterable[Any] | None = None,
+    similarity: Any = None,
+) -> Approximation:
+    """Read what :meth:`Approximation.save` wrote.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    mmap
+        Leave the arrays on disk and read them as they are needed.
+    prior, items
+        The prior again, with its items, where it was a :class:`~fewpairs.Similarity`:
+        a recipe cannot be saved. Embeddings are saved.
+    items, similarity
+        The items and the similarity again, for what takes evaluations: new items,
+        searches, settled merges. They cannot be saved; without them everything else
+        works.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, fewpairs as fp
+    >>> K = np.random.default_rng(0).random((50, 3)) @ np.ones((3, 50))
+    >>> approx = fp.approximate(None, K @ K.T, budget=0.3)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     approx.save(f"{folder}/run")
+    ...     again = fp.load(f"{folder}/run")
+    >>> bool((again.dense() == approx.dense()).all())
+    True
+    """
+    folder = Path(path)
+    try:
+        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
+        if index["format"] != _FORMAT or index["version"] > _VERSION:
+            msg = (
+                f"fewpairs.load: {folder} holds {index['format']!r}, version "
+                f"{index['version']}; this fewpairs reads versions up to {_VERSION}."
+            )
+            raise InputError(msg)
+        scorer = recipe = None
+        fitted = listed(items, None, "fewpairs.load")
+        if similarity is not None:
+            recipe = as_similarity(similarity, "fewpairs.load")
+            scorer = bind(fitted, recipe, "fewpairs.load")
+            _check_same(index, scorer, fitted)
+        kept = None if scorer is None else scorer.kept
+        approx = _read(index, _reader(folder, mmap=mmap), prior, fitted, kept)
+        if scorer is None or recipe is None:
+            return approx
+        return replace(approx, source=_Loaded.of(approx, recipe, scorer, fitted))
+    except InputError:
+        raise
+    except Exception as error:  # whatever a damaged file makes of its reader
+        msg = (
+            f"fewpairs.load: {folder} is not a whole saved approximation "
+            f"({type(error).__name__}: {error}). Pass the folder that "
+            "Approximation.save wrote."
+        )
+        raise InputError(msg) from error
+
+
+def _check_same(index: dict[str, Any], scorer: Scorer, items: Items | None) -> None:
+    """Refuse other items than those that were fitted."""
+    if scorer.n != index["n"]:
+        msg = (
+            f"fewpairs.load: {scorer.n:,} items, and the approximation is of "
+            f"{index['n']:,}. Pass the items that it was made of, in their order."
+        )
+        raise InputError(msg)
+    before = index.get("items")
+    if items is not None and before is not None and fingerprint(items) != before:
+        msg = (
+            "fewpairs.load: these are not the items that the approximation was made "
+            "of, or not in their order. Pass those, or leave items= and similarity= "
+            "out."
+        )
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """The similarity of a loaded approximation: it is read, but no method goes on."""
+
+    reader: Reader
+
+    @classmethod
+    def of(
+        cls,
+        approx: Approximation,
+        recipe: Similarity,
+        scorer: Scorer,
+        items: Items | None,
+    ) -> "_Loaded":
+        known, n = approx.known, approx.shape[0]
+        # Both orders were paid for where everything costs more than each pair once.
+        averaged = known.symmetric and approx.bill.everything > n * (n + 1) // 2
+        return cls(
+            Reader(
+                recipe,
+                scorer,
+                items,
+                Reading(known, known.symmetric and not averaged),
+                symmetrize=known.symmetric,
+            )
+        )
+
+    def grow(self, approx: Approximation, budget: Any) -> Approximation:
+        """Say why it cannot."""
+        msg = (
+            f"Approximation.grow: {approx!r} was loaded, and its method is not saved. "
+            f"Call fewpairs.approximate again with budget={budget!r:.40}."
+        )
+        raise InputError(msg)
+
+
+def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
+    factors, known = approx.factors, approx.known
+
+    def put(name: str, array: NDArray[Any]) -> None:
+        np.save(folder / f"{name}.npy", array, allow_pickle=False)
+
+    put("left", factors.left)
+    put("landmarks", factors.landmarks)
+    if factors.signature is not None:
+        put("signature", factors.signature)
+    own_features = factors.features is not factors.left
+    if factors.other is not None:
+        put("right", factors.other)
+    if own_features:
+        put("features", factors.features)
+    keys, values = known.scattered()
+    put("scattered-keys", keys)
+    put("scattered-values", values)
+    held_out = isinstance(approx.evidence, HeldOut)
+    if isinstance(approx.evidence, HeldOut):
+        put("held-out", np.column_stack([approx.evidence.i, approx.evidence.j]))
+    blocks = {"columns": len(known.columns), "rows": len(known.rows)}
+    for axis, lines in zip(_AXES, (known.columns, known.rows), strict=True):
+        for t, block in enumerate(lines):
+            put(f"{axis}-{t}-indices", block.indices)
+            put(f"{axis}-{t}-values", block.values)
+    return {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "n": known.n,
+        "symmetric": known.symmetric,
+        "diagonal": None if known.diagonal is None else float(known.diagonal),
+        "method": factors.words,
+        "exact": factors.exact,
+        "items": _items_of(approx),
+        "layers": write_layers(factors, put),
+        "maps": write_maps(factors, put),
+        "has": {
+            "right": factors.other is not None,
+            "features": own_features,
+            "signature": factors.signature is not None,
+            "held-out": held_out,
+        },
+        "lines": blocks,
+        "certificate": _plain(asdict(approx.certificate)),
+        "bill": _plain(asdict(approx.bill)),
+    }
+
+
+def _items_of(approx: Approximation) -> str | None:
+    """Return a fingerprint of the items, where they say something."""
+    if approx.source is None or approx.source.reader.similarity.by_position:
+        return None
+    return fingerprint(approx.source.reader.items)
+
+
+def _read(
+    index: dict[str, Any],
+    get: Callable[[str], NDArray[Any]],
+    prior: Any,
+    items: Items | None,
+    kept: Indices | None,
+) -> Approximation:
+    n, has = index["n"], index["has"]
+    left = get("left")
+    layers = index.get("layers")
+    kind: type[Factors] = Factors
+    more: dict[str, Any] = {}
+    if layers is not None:
+        given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
+        kind, more = Layered, read_layers(layers, get, given)
+    factors = kind(
+        left=left,
+        landmarks=get("landmarks"),
+        words=index["method"],
+        signature=get("signature") if has["signature"] else None,
+        other=get("right") if has["right"] else None,
+        features=get("features") if has["features"] else left,
+        exact=index["exact"],
+        **more,
+        **read_maps(index.get("maps", {}), get),
+    )
+    rank = len(factors.signature) if factors.signature is not None else left.shape[1]
+    if left.shape != (n, rank) or (
+        factors.other is not None and factors.other.shape != left.shape
+    ):
+        msg = f"factors of shape {left.shape} for n = {n} and rank {rank}"
+        raise ValueError(msg)
+    known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
+    keys, values = get("scattered-keys"), get("scattered-values")
+    if len(keys) != len(values) or keys.min(initial=0) < 0 or (keys >= n * n).any():
+        msg = f"{len(values)} scattered values at {len(keys)} places of {n} × {n}"
+        raise ValueError(msg)
+    known.add_pairs(keys // n, keys % n, values)
+    for axis in _AXES:
+        for t in range(index["lines"][axis]):
+            indices, lines = get(f"{axis}-{t}-indices"), get(f"{axis}-{t}-values")
+            distinct = len(np.unique(indices)) == len(indices)
+            if lines.shape != (len(indices), n) or not distinct:
+                msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
+                raise ValueError(msg)
+            known.add_lines(indices, lines, axis)
+    certificate = {name: as_number(v) for name, v in index["certificate"].items()}
+    certificate["interval"] = tuple(as_number(v) for v in certificate["interval"])
+    verdict = Certificate(**certificate)
+    evidence: Certificate | HeldOut = verdict
+    if has.get("held-out"):
+        evidence = _held_out(get("held-out"), known, verdict)
+    return Approximation(factors, known, evidence, Bill(**index["bill"]))
+
+
+def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> HeldOut:
+    """Return the pairs that the certificate rests on; their values are entries."""
+    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    found, truth = known.lookup(i, j)
+    if not found.all():
+        msg = f"{int((~found).sum())} held-out pairs without a value"
+        raise ValueError(msg)
+    nothing = Moments(0, 0.0, 0.0)
+    return HeldOut(i, j, truth, nothing, np.random.default_rng(0), verdict)
+
+
+def _reader(folder: Path, *, mmap: bool) -> Callable[[str], NDArray[Any]]:
+    mode: Any = "r" if mmap else None
+
+    def get(name: str) -> NDArray[Any]:
+        array = np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False)
+        return np.asanyarray(array)
+
+    return get
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    return {name: as_json(value) for name, value in facts.items()}

@@ -1,0 +1,1 @@
+"""A run: from items and a budget to an approximation."""

@@ -1,0 +1,96 @@
+"""Pricing: what a budget buys, landmarks and held-out pairs, before any is paid for."""
+
+from typing import NamedTuple
+
+from fewpairs.errors import BudgetError, InputError
+from fewpairs.matrix.cost import Budget, Cost
+from fewpairs.matrix.symmetry import pairs_to_check
+from fewpairs.methods import Method
+from fewpairs.result.certificate import pairs_for
+from fewpairs.similarity.base import Similarity
+
+__all__ = ["BudgetSplit", "foresee", "split_budget"]
+
+
+class BudgetSplit(NamedTuple):
+    """A method whose landmarks are fixed, and the pairs held out beside it."""
+
+    method: Method
+    held_out: int
+    evaluations: int
+
+
+def split_budget(
+    method: Method, similarity: Similarity, cost: Cost, budget: Budget
+) -> BudgetSplit:
+    """Split a budget between the method and the certificate, or raise.
+
+    Where landmarks follow from the budget, a tenth is held out first; where they are
+    given, the certificate takes what they leave, up to a tenth. The split depends on
+    the budget alone, not on what a ledger has paid for already: a run that goes on
+    after an error gives the result of one that never failed.
+    """
+    calls = cost.calls
+    limit = cost.limit(budget)
+    if limit is None:
+        method = method.resolve(cost, None)
+        price = method.price(cost)
+        unread = max(0, cost.everything() - price) // calls
+        held_out = min(pairs_for(price, calls), unread)
+        return BudgetSplit(method, held_out, price + held_out * calls)
+    check = 2 * pairs_to_check(similarity, cost.n, limit)
+    left = limit if budget == 1.0 and isinstance(budget, float) else limit - check
+    everything = method.everything(cost)
+    if everything is not None and everything.price(cost) <= left:
+        return BudgetSplit(everything, 0, check + everything.price(cost))
+    wanted = pairs_for(left, calls)
+    try:
+        method = method.resolve(cost, left - wanted * calls)
+    except BudgetError:  # the fit comes first
+        method = _afforded(method, similarity, cost, left)
+    price = method.price(cost)
+    unread = max(0, cost.everything() - price) // calls
+    held_out = min(wanted, (left - price) // calls, unread)
+    return BudgetSplit(method, held_out, check + price + held_out * calls)
+
+
+def _afforded(method: Method, similarity: Similarity, cost: Cost, left: int) -> Method:
+    """Resolve a method, or say which budget would do."""
+    try:
+        return method.resolve(cost, left)
+    except BudgetError as error:
+        total = error.needed + 2 * pairs_to_check(similarity, cost.n, None)
+        msg = (
+            f"{error} Raise budget= to {total:,} evaluations ({_share(total, cost)}) "
+            "or more, or use fewer landmarks where the method has any."
+        )
+        raise BudgetError(msg, needed=total, allowed=left) from None
+
+
+def _share(evaluations: int, cost: Cost) -> str:
+    share = cost.share(evaluations)
+    return f"{share:.3g} of the pairs" if share < 1 else "budget=1.0"
+
+
+def foresee(
+    method: Method, similarity: Similarity, n: int, budget: Budget, *, symmetrize: bool
+) -> BudgetSplit:
+    """Return what a run will be, or raise, before anything is paid for.
+
+    An undeclared symmetry is taken for granted here.
+    """
+    if similarity.symmetric is None and not symmetrize and method.needs_symmetric:
+        msg = (
+            f"{type(method).__name__} needs a symmetric matrix, "
+            f"and it is not known whether {similarity.name} is symmetric. Declare "
+            "symmetric=True, or use symmetrize=True."
+        )
+        raise InputError(msg)
+    asymmetric = similarity.symmetric is False
+    cost = Cost(
+        n,
+        symmetric=symmetrize or not asymmetric,
+        calls=2 if asymmetric and symmetrize else 1,
+        free_diagonal=similarity.diagonal is not None,
+    )
+    return split_budget(method, similarity, cost, budget)

@@ -1,0 +1,176 @@
+"""The plan: the bill before paying."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.matrix.cost import Budget, check_budget
+from fewpairs.methods import Method, as_method
+from fewpairs.reading.oracle import Oracle
+from fewpairs.result.bill import duration
+from fewpairs.run.arguments import check_seed
+from fewpairs.run.budget_split import foresee, split_budget
+from fewpairs.similarity.binding import as_similarity, bind, listed
+
+__all__ = ["Plan", "plan"]
+
+_SECONDS = 0.5  # a sample that took this long says enough
+_MOST = 20_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an approximation will cost, predicted from a timed sample.
+
+    Attributes
+    ----------
+    n, evaluations, exact_evaluations
+        Items; evaluations that the budget will buy, and that all pairs take.
+    seconds, exact_seconds
+        Predicted time inside the similarity for both, binding included.
+    sampled, seconds_each
+        Evaluations made to find out, and what one takes.
+    method, memory
+        What will be run, and the bytes that its result will hold.
+    ledger
+        The sample; pass it as ``store=`` and it is not paid for again.
+
+    Examples
+    --------
+    >>> import numpy as np, fewpairs as fp
+    >>> vectors = np.random.default_rng(0).standard_normal((400, 16))
+    >>> fp.plan(vectors, fp.Cosine(), budget=0.1, method="nystrom").method
+    'Nystrom(landmarks=18, sampling=Uniform(), rcond=1e-10)'
+    """
+
+    n: int
+    evaluations: int
+    exact_evaluations: int
+    seconds: float
+    exact_seconds: float
+    sampled: int
+    seconds_each: float
+    method: str
+    memory: int
+    ledger: Ledger = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        share = self.evaluations / self.exact_evaluations
+        lines = {
+            "method": self.method,
+            "this budget": (
+                f"{self.evaluations:,} evaluations ({share:.2%}), "
+                f"about {duration(self.seconds)}, {self.memory / 2**20:,.0f} MiB"
+            ),
+            "all pairs": (
+                f"{self.exact_evaluations:,} evaluations, "
+                f"about {duration(self.exact_seconds)}"
+            ),
+            "measured": (
+                f"{duration(self.seconds_each)} an evaluation, on {self.sampled:,} of "
+                "them (kept in .ledger)"
+            ),
+        }
+        body = [f"  {name:<11} {text}" for name, text in lines.items()]
+        return "\n".join([f"fewpairs plan for {self.n:,} items", *body])
+
+
+def plan(
+    items: Iterable[Any] | None,
+    similarity: Any,
+    budget: Budget = 0.05,
+    *,
+    column: str | None = None,
+    method: str | Method = "auto",
+    seed: int = 0,
+    symmetrize: bool = True,
+    store: Ledger | str | PathLike[str] | None = None,
+) -> Plan:
+    """Predict the price of :func:`fewpairs.approximate` with the same arguments.
+
+    Evaluates a sample of about half a second, or a tenth of the budget if that is
+    less, in blocks that double in size (and the few pairs that settle an unproven
+    symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
+    ``store=``: then nothing is paid for twice. With a ``store`` of its own, it is kept
+    there.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> texts = [f"text number {t}" for t in range(500)]
+    >>> plan = fp.plan(texts, fp.StringSimilarity("levenshtein"), budget=0.05)
+    >>> plan.exact_evaluations
+    124750
+    >>> plan.seconds < plan.exact_seconds
+    True
+    """
+    call = "fewpairs.plan"
+    chosen = as_method(method)
+    budget = check_budget(budget, call)
+    seed = check_seed(seed, call)
+    recipe = as_similarity(similarity, call)
+    listed_items = listed(items, column, call)
+    started = time.perf_counter()
+    scorer = bind(listed_items, recipe, call)
+    binding = time.perf_counter() - started
+    foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
+
+    # The same pairs settle the symmetry as in the run itself: they are paid for once.
+    rng, *_ = np.random.default_rng(seed).spawn(3)
+    ledger = as_ledger(store, call) or Ledger()
+    with ledger.session():
+        oracle = Oracle(
+            scorer,
+            recipe,
+            symmetrize=symmetrize,
+            ledger=ledger,
+            rng=rng,
+            identity=partial(identity_of, recipe, known_by(items, listed_items)),
+        )
+        ledger.start("plan", {"method": "a plan's sample"})
+        expected = split_budget(chosen, recipe, oracle.cost, budget)
+        each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
+        ledger.finish()
+    everything = oracle.cost.everything()
+    lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
+    return Plan(
+        n=scorer.n,
+        evaluations=expected.evaluations,
+        exact_evaluations=everything,
+        seconds=binding + each * expected.evaluations,
+        exact_seconds=binding + each * everything,
+        sampled=oracle.evaluations,
+        seconds_each=each,
+        method=repr(expected.method),
+        memory=3 * scorer.n * lines * scorer.dtype.itemsize,
+        ledger=ledger,
+    )
+
+
+def _seconds_each(oracle: Oracle, most: int, rng: np.random.Generator) -> float:
+    """Time square blocks of growing size; return what one evaluation takes in the last.
+
+    Small ones are dominated by the overhead of a call, large ones by evaluations.
+    """
+    side = 1
+    each = oracle.seconds / max(1, oracle.evaluations)
+    order = rng.permutation(oracle.n)
+    while True:
+        price = side * side * oracle.cost.calls
+        if price > max(1, most) or 2 * side > oracle.n:
+            return each
+        before, elapsed = oracle.evaluations, oracle.seconds
+        oracle.block(order[:side], order[side : 2 * side])
+        done, took = oracle.evaluations - before, oracle.seconds - elapsed
+        each = took / done if done else each
+        if took > _SECONDS / 4:
+            return each
+        side *= 2

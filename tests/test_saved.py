@@ -1,0 +1,56 @@
+"""What 0.1.0 saved is read by this version, and answers the same."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fewpairs as fp
+
+SAVED = Path(__file__).parent / "fixtures" / "saved-0.1.0"
+
+
+def same_machine() -> bool:
+    """Products round as they did when the answers were written down."""
+    made = json.loads((SAVED / "made.json").read_text())
+    info = Path("/proc/cpuinfo")
+    cpu = f": {made['cpu']}\n" in info.read_text() if info.exists() else False
+    return cpu and made["numpy"] == np.__version__
+
+
+@pytest.mark.parametrize(
+    "name", ["default", "student", "regularized", "nystrom", "sicur"]
+)
+def test_an_approximation_of_0_1_0_loads_and_answers_the_same(name):
+    approx, answers = fp.load(SAVED / name), np.load(SAVED / f"{name}.npy")
+    if same_machine():
+        assert (approx.dense() == answers).all()
+    i, j, values = approx.known.uncovered()
+    assert (answers[i, j] == values).all()
+    assert (
+        answers[:, approx.landmarks]
+        == np.load(SAVED / "matrix.npy")[:, approx.landmarks]
+    ).all()
+    assert np.allclose(approx.dense(), answers, rtol=1e-4, atol=1e-6)
+    assert str(approx).startswith("fewpairs: 64 × 64 similarities")
+
+
+def test_what_0_1_0_loads_is_saved_again_without_a_change(tmp_path):
+    approx = fp.load(SAVED / "student")
+    approx.save(tmp_path / "again")
+    for file in (SAVED / "student").iterdir():
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes()
+
+
+def test_a_ledger_of_0_1_0_is_read_and_nothing_paid_again(tmp_path):
+    shutil.copytree(SAVED / "ledger", tmp_path / "ledger")
+    K = np.load(SAVED / "matrix.npy")
+    store = tmp_path / "ledger"
+    approx = fp.approximate(None, K, budget=0.3, method="sms", store=store)
+    assert approx.evaluations == 0
+    answers = np.load(SAVED / "ledger.npy")
+    assert np.allclose(approx.dense(), answers, rtol=1e-9)
+    if same_machine():
+        assert (approx.dense() == answers).all()

@@ -53,7 +53,8 @@ def imports(path):
         if isinstance(node, ast.ImportFrom) and node not in skipped:
             package, _, module = (node.module or "").partition(".")
             if package == "fewpairs":
-                yield from [module] if module else [alias.name for alias in node.names]
+                names = [module] if module else [alias.name for alias in node.names]
+                yield from (n for n in names if n.partition(".")[0] in LEVEL)
 
 
 @pytest.mark.parametrize(("name", "path"), modules(), ids=lambda x: str(x)[-30:])

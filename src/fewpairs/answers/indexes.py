@@ -1,6 +1,7 @@
 """Indexes: candidates by an approximate search of inner products, for large n."""
 
 import importlib
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ _RECALL = 0.96  # of what a sample of items looks for, that lists are to find
 _LISTS = 6  # times √n lists of faiss
 _PROBED = 16  # lists that a search looks into
 _LINKS, _BREADTH = 16, 100  # of the graph that hnswlib builds
+_BUILDING = threading.Lock()  # an index is built by one thread
 _LEAST_LISTED = 1_000  # items from which lists are worth anything
 
 
@@ -51,8 +53,9 @@ def nearest(
         held = factors.features
         asked = held * signs.astype(held.dtype)
     asked, held = (np.ascontiguousarray(side, np.float32) for side in (asked, held))
-    if index not in made:
-        made[index] = INDEXES[index](held, call)
+    with _BUILDING:
+        if index not in made:
+            made[index] = INDEXES[index](held, call)
     # The item itself is among them.
     return made[index].search(asked, min(count + 1, len(held)))
 

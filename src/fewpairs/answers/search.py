@@ -1,7 +1,7 @@
 """Search: the most similar items of a query, for a stated number of evaluations."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
 from fewpairs.answers.neighbors import check_k
 from fewpairs.errors import InputError
+from fewpairs.matrix.entries import Entries
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.oracle import Oracle
 from fewpairs.reading.reader import Reader, looks_like
@@ -153,12 +154,14 @@ class _Sought:
     """Queries, where their exact scores come from, and what guides the search."""
 
     guide: Guide
+    known: Entries  # what the fit has read
     oracle: Oracle
     positions: Indices  # of the queries, in the oracle
     n: int
     landmarks: Indices
     prior: Any  # has block(rows, columns), or None
     prior_rows: Indices
+    spent: list[int] = field(default_factory=list)  # evaluations of every request
 
     @classmethod
     def of(
@@ -168,18 +171,34 @@ class _Sought:
         prior = prior_of(approx)
         if not asked.new:
             at = np.asarray(asked.queries, dtype=np.int64)
-            landmarks = approx.landmarks
-            return cls(guide_of(approx), reader.oracle, at, n, landmarks, prior, at)
+            return cls(
+                guide_of(approx),
+                approx.known,
+                reader.oracle,
+                at,
+                n,
+                approx.landmarks,
+                prior,
+                at,
+            )
         oracle = reader.outside(asked.queries, call)
         beside = None
         if prior is not None:
             nothing = np.empty((m, 0))
             beside = prior.beside(given, asked.queries, nothing, call)
         new = np.arange(m)
-        return cls(guide_of(approx), oracle, n + new, n, approx.landmarks, beside, new)
+        return cls(
+            guide_of(approx),
+            approx.known,
+            oracle,
+            n + new,
+            n,
+            approx.landmarks,
+            beside,
+            new,
+        )
 
     def found(self, k: int, number: int, rounds: int, shown: Progress) -> Found:
-        before = self.oracle.evaluations
         step = max(1, _ENTRIES // self.n)
         indices, values = [], []
         for start in range(0, len(self.positions), step):
@@ -192,7 +211,7 @@ class _Sought:
         return Found(
             np.array(indices, dtype=np.int64).reshape(-1, k),
             np.array(values).reshape(-1, k),
-            evaluations=self.oracle.evaluations - before,
+            evaluations=sum(self.spent),
         )
 
     def _search(
@@ -205,7 +224,11 @@ class _Sought:
 
         def read(chosen: list[Indices]) -> list[NDArray[Any]]:
             sizes = [len(some) for some in chosen]
-            values = self.oracle.pairs(np.repeat(own, sizes), np.concatenate(chosen))
+            with self.oracle.lock:  # of several threads, count one's own
+                before = self.oracle.evaluations
+                i, j = np.repeat(own, sizes), np.concatenate(chosen)
+                values = self.oracle.pairs(i, j)
+                self.spent.append(self.oracle.evaluations - before)
             shown.advance(sum(sizes))
             return np.split(values, np.cumsum(sizes)[:-1])
 
@@ -221,7 +244,10 @@ class _Sought:
         )
 
     def _known(self, own: Indices) -> tuple[list[Indices], list[NDArray[Any]]]:
-        """Return what is known of the queries already: it is free."""
+        """Return what the fit has read of the queries: it is free.
+
+        Not what was read since, which would make an answer depend on others.
+        """
         at: list[Indices] = []
         scores: list[NDArray[Any]] = []
         everything = np.arange(self.n)
@@ -229,7 +255,7 @@ class _Sought:
             known, values = np.zeros(self.n, dtype=bool), np.empty(self.n)
             if query < self.n:
                 row = np.full(self.n, query)
-                known, values = self.oracle.read.lookup(row, everything)
+                known, values = self.known.lookup(row, everything)
                 known[query] = False
             at.append(np.flatnonzero(known))
             scores.append(values[known])

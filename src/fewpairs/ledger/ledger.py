@@ -1,6 +1,7 @@
 """Ledger: what has been paid for, in memory or on disk."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -73,6 +74,10 @@ class Ledger:
     missing and ends in the same result, to the bit. ``print`` it to see what has been
     paid for, when, and how much is left.
 
+    One run at a time: a thread that comes with a ledger that another one uses waits for
+    it. Two ledgers of one folder are two writers: the second is refused
+    (:class:`~fewpairs.errors.StoreError`), as another process is.
+
     Parameters
     ----------
     path
@@ -80,6 +85,11 @@ class Ledger:
     memory
         Bytes that an array of a ledger on disk may take in memory. Larger ones, the
         landmarks' columns and the factors made of them, stay on disk.
+
+    Attributes
+    ----------
+    lock
+        Held by the thread that uses it.
 
     Examples
     --------
@@ -107,8 +117,17 @@ class Ledger:
         self._record: Record | None = None
         self._before = (0, 0.0)
         self._within = False
+        self.lock = threading.RLock()
         if self._chunk_store is not None:
             self._look()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out who uses it: that is told among threads, which do not travel."""
+        return {**self.__dict__, "lock": None, "_within": False}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Have a lock of one's own."""
+        self.__dict__.update(state, lock=threading.RLock())
 
     @property
     def symmetric(self) -> bool | None:
@@ -131,23 +150,26 @@ class Ledger:
     def session(self, *, load: bool = True) -> Iterator["Ledger"]:
         """Be the only writer, with everything that others have written before.
 
-        Within another session it is that one.
+        Within another session it is that one; other threads wait until it ends.
         """
-        if self._chunk_store is None or self._within:
-            yield self
-            return
-        self._chunk_store.acquire()
-        self._within = True
-        try:
-            if load:
-                self.load()
-            yield self
-        finally:
-            with contextlib.suppress(OSError):  # a full disk has been told of before
-                self._save_record(force=True)
-            self._record, self._before = None, (0, 0.0)
-            self._within = False
-            self._chunk_store.release()
+        with self.lock:
+            if self._within:
+                yield self
+                return
+            if self._chunk_store is not None:
+                self._chunk_store.acquire()
+            self._within = True
+            try:
+                if load and self._chunk_store is not None:
+                    self.load()
+                yield self
+            finally:
+                with contextlib.suppress(OSError):  # a full disk has been told of
+                    self._save_record(force=True)
+                self._record, self._before = None, (0, 0.0)
+                self._within = False
+                if self._chunk_store is not None:
+                    self._chunk_store.release()
 
     def open(
         self,
@@ -224,7 +246,7 @@ class Ledger:
         self.evaluations += evaluations
         if self._record is not None:
             self._record.add(evaluations, money)
-        else:  # what settles the symmetry comes before the run is known
+        elif self._within:  # what settles the symmetry comes before the run is known
             paid, spent = self._before
             self._before = paid + evaluations, spent + money
 
@@ -290,13 +312,15 @@ class Ledger:
 
     def load(self) -> Entries | None:
         """Read everything that is there, also where it cannot be written to."""
-        self._look()
-        if self.entries is not None and self._entry_store is not None:
-            self._entry_store.load(self.entries)
-            # A process that was killed may not have counted its last chunks.
-            calls = 2 if self._subject and self._subject.symmetrized else 1
-            self.evaluations = max(self.evaluations, calls * self.entries.pairs_known())
-        return self.entries
+        with self.lock:
+            self._look()
+            if self.entries is not None and self._entry_store is not None:
+                self._entry_store.load(self.entries)
+                # A process that was killed may not have counted its last chunks.
+                calls = 2 if self._subject and self._subject.symmetrized else 1
+                known = calls * self.entries.pairs_known()
+                self.evaluations = max(self.evaluations, known)
+            return self.entries
 
     # --- what it says ----------------------------------------------------------------
 
@@ -304,11 +328,12 @@ class Ledger:
         """Set damaged chunks aside and return how many; they are paid for again."""
         if self._chunk_store is None or self._entry_store is None:
             return 0
-        self._chunk_store.acquire()
-        try:
-            return self._entry_store.repair()
-        finally:
-            self._chunk_store.release()
+        with self.lock:
+            self._chunk_store.acquire()
+            try:
+                return self._entry_store.repair()
+            finally:
+                self._chunk_store.release()
 
     def transformed(
         self,

@@ -1,5 +1,6 @@
 """Entries: the known part of an n×n matrix, as whole lines and scattered pairs."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -14,6 +15,8 @@ from fewpairs.types import Indices
 __all__ = ["Axis", "Entries", "Lines", "Moments"]
 
 Axis = Literal["columns", "rows"]
+# Positions of entries among values, counted from 1, and the values.
+_Table = tuple[sparse.csr_array, NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,9 @@ class Moments(NamedTuple):
 class Entries:
     """Known entries of an n×n matrix; a symmetric one keeps each pair once.
 
+    Any number of threads may look while others add: scattered entries are sorted under
+    a lock, and handed out as arrays that never change.
+
     Parameters
     ----------
     n
@@ -83,11 +89,19 @@ class Entries:
         self.rows: list[Lines] = []
         # Lines with holes: what a run that was stopped leaves in a ledger.
         self.partial: dict[Axis, list[Lines]] = {"columns": [], "rows": []}
-        self._keys = np.empty(0, dtype=np.int64)
-        self._values = np.empty(0)
+        self._sorted = np.empty(0, dtype=np.int64), np.empty(0)  # keys, values
         self._added: list[tuple[Indices, NDArray[Any]]] = []
-        self._table: sparse.csr_array | None = None
+        self._table: _Table | None = None
         self._moments: Moments | None = None
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which belongs to this process."""
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Have a lock of one's own."""
+        self.__dict__.update(state, _lock=threading.RLock())
 
     # --- writing ---------------------------------------------------------------
 
@@ -96,14 +110,18 @@ class Entries:
     ) -> None:
         """Keep whole lines; ``values`` of shape (k, n) is kept, not copied."""
         if len(indices):
-            self._lines(axis).append(Lines.of(indices, values))
-            self._moments = None
+            lines = Lines.of(indices, values)
+            with self._lock:
+                self._lines(axis).append(lines)
+                self._moments = None
 
     def add_pairs(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
         """Keep scattered entries; known ones may come again."""
         if len(i):
-            self._added.append((self.keys(i, j), np.asarray(values, dtype=np.float64)))
-            self._table = self._moments = None
+            more = self.keys(i, j), np.asarray(values, dtype=np.float64)
+            with self._lock:
+                self._added.append(more)
+                self._table = self._moments = None
 
     def add_partial(
         self, indices: Indices, values: NDArray[Any], axis: Axis = "columns"
@@ -118,11 +136,12 @@ class Entries:
     def drop_partial(self, indices: Indices, axis: Axis) -> None:
         """Forget lines with holes that have been completed."""
         side: Axis = "columns" if self.symmetric else axis
-        self.partial[side] = [
-            lines
-            for lines in self.partial[side]
-            if not np.array_equal(lines.indices, indices)
-        ]
+        with self._lock:
+            self.partial[side] = [
+                lines
+                for lines in self.partial[side]
+                if not np.array_equal(lines.indices, indices)
+            ]
 
     def transformed(self, function: Callable[[Any], Any]) -> "Entries":
         """Return the same entries with ``function`` applied to every value."""
@@ -198,11 +217,11 @@ class Entries:
 
     def overlay(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
         """Write every known entry of the block ``rows`` × ``columns`` into ``out``."""
-        table = self._scattered_table()
+        table, values = self._scattered_table()
         if table.nnz:
             part = table[rows][:, columns].tocoo()
             # The table holds positions counted from 1, so that a 0 stays an entry.
-            out[part.row, part.col] = self._values[part.data - 1]
+            out[part.row, part.col] = values[part.data - 1]
         self._overlay_holes(out, rows, columns)
         for lines in self.columns:
             position = lines.position[columns]
@@ -228,7 +247,7 @@ class Entries:
 
     def hide(self, out: NDArray[Any], rows: Indices) -> None:
         """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
-        table = self._scattered_table()
+        table, _ = self._scattered_table()
         if table.nnz:
             part = table[rows].tocoo()
             out[part.row, part.col] = -np.inf
@@ -241,21 +260,25 @@ class Entries:
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""
         out = Entries(self.n, symmetric=self.symmetric, diagonal=self.diagonal)
-        out.columns, out.rows = list(self.columns), list(self.rows)
-        out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
-        out._keys, out._values = self.scattered()
-        out._moments = self._moments
+        with self._lock:
+            out.columns, out.rows = list(self.columns), list(self.rows)
+            out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
+            out._sorted = self.scattered()
+            out._moments = self._moments
         return out
 
     def scattered(self) -> tuple[Indices, NDArray[np.float64]]:
         """Return keys i·n + j (i ≤ j when symmetric), sorted, and their values."""
-        if self._added:
-            keys = np.concatenate([self._keys, *(k for k, _ in self._added)])
-            values = np.concatenate([self._values, *(v for _, v in self._added)])
-            self._keys, first = np.unique(keys, return_index=True)
-            self._values = values[first]
-            self._added = []
-        return self._keys, self._values
+        with self._lock:
+            if self._added:
+                keys, values = (
+                    np.concatenate(side)
+                    for side in zip(self._sorted, *self._added, strict=True)
+                )
+                keys, first = np.unique(keys, return_index=True)
+                self._sorted = keys, values[first]
+                self._added = []
+            return self._sorted
 
     def fill_lines(
         self, out: NDArray[Any], indices: Indices, axis: Axis = "columns"
@@ -316,14 +339,14 @@ class Entries:
         self, indices: Indices, axis: Axis = "columns"
     ) -> tuple[Indices, Indices, NDArray[np.float64]]:
         """Return the scattered entries of these lines: which line, where, value."""
-        table = self._scattered_table()
+        table, values = self._scattered_table()
         if axis == "columns" and not self.symmetric:
             table = sparse.csr_array(table.T)
         part = table[indices].tocoo()
         return (
             part.row.astype(np.int64),
             part.col.astype(np.int64),
-            self._values[part.data - 1],
+            values[part.data - 1],
         )
 
     def uncovered(self) -> tuple[Indices, Indices, NDArray[np.float64]]:
@@ -363,9 +386,10 @@ class Entries:
 
     def moments(self) -> Moments:
         """Return number, sum and sum of squares of the known off-diagonal entries."""
-        if self._moments is None:
-            self._moments = self._count_moments()
-        return self._moments
+        with self._lock:
+            if self._moments is None:
+                self._moments = self._count_moments()
+            return self._moments
 
     def _count_moments(self) -> Moments:
         i, j, scattered = self.uncovered()
@@ -493,18 +517,21 @@ class Entries:
     def _ends(self, keys: Indices) -> tuple[Indices, Indices]:
         return keys // self.n, keys % self.n
 
-    def _scattered_table(self) -> sparse.csr_array:
-        if self._table is None:
-            keys, _ = self.scattered()
-            i, j = self._ends(keys)
-            position = np.arange(1, len(keys) + 1)
-            if self.symmetric:
-                off = i != j
-                i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
-                position = np.concatenate([position, position[off]])
-            shape = (self.n, self.n)
-            self._table = sparse.csr_array((position, (i, j)), shape=shape)
-        return self._table
+    def _scattered_table(self) -> _Table:
+        """Return where the scattered entries are, mirrors too, and their values."""
+        with self._lock:
+            if self._table is None:
+                keys, values = self.scattered()
+                i, j = self._ends(keys)
+                position = np.arange(1, len(keys) + 1)
+                if self.symmetric:
+                    off = i != j
+                    i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+                    position = np.concatenate([position, position[off]])
+                shape = (self.n, self.n)
+                table = sparse.csr_array((position, (i, j)), shape=shape)
+                self._table = table, values
+            return self._table
 
     @staticmethod
     def _dtype(blocks: list[Lines]) -> np.dtype[Any]:

@@ -1,7 +1,9 @@
 """Oracle: the only reader of the matrix. It counts, and it keeps the budget."""
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,13 +32,31 @@ class Reading(NamedTuple):
     symmetric: bool
 
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _one_at_a_time(
+    read: "Callable[Concatenate[Oracle, P], T]",
+) -> "Callable[Concatenate[Oracle, P], T]":
+    """Let one thread after the other look up, pay and keep."""
+
+    @functools.wraps(read)
+    def alone(oracle: "Oracle", /, *given: P.args, **named: P.kwargs) -> T:
+        with oracle.lock:  # not inside a shield: who waits here can be interrupted
+            return read(oracle, *given, **named)
+
+    return alone
+
+
 class Oracle:
     """Reads columns, rows, blocks and pairs of a similarity matrix, and counts.
 
     The matrix is K[i, j] = s(item i, item j). An asymmetric similarity is read as
     ½(K + Kᵀ) unless ``symmetrize=False``. An entry (when symmetric: or its mirror)
     that is known is never evaluated again. The budget is checked before the
-    similarity is called, never after.
+    similarity is called, never after. Threads may share an oracle, and oracles a
+    ledger: requests are answered one at a time.
 
     Parameters
     ----------
@@ -61,6 +81,8 @@ class Oracle:
         What an earlier run read and settled: this one goes on from there.
     workers
         Those who call the similarity; by default it is called here, chunk by chunk.
+    lock
+        Held while a request is answered; by default the ledger's own.
 
     Attributes
     ----------
@@ -92,6 +114,7 @@ class Oracle:
         identity: Callable[[], Identity] | None = None,
         before: "Reading | None" = None,
         workers: Workers | None = None,
+        lock: AbstractContextManager[Any] | None = None,
     ) -> None:
         self.n = scorer.n
         self.name = similarity.name
@@ -103,6 +126,7 @@ class Oracle:
         self._evaluator = Evaluator(workers, scorer, self._count)
         self._progress = progress or Silence()
         self._ledger = Ledger() if ledger is None else ledger
+        self.lock = lock or self._ledger.lock
         free = similarity.diagonal is not None
         self.cost = Cost(self.n, symmetric=True, calls=1, free_diagonal=free)
         self.limit = self.cost.limit(budget)
@@ -175,6 +199,7 @@ class Oracle:
         """Return K[indices, :], a (k, n) array that must not be written to."""
         return self._lines(indices, "rows")
 
+    @_one_at_a_time
     @Shield()
     def principal(self, indices: Indices) -> NDArray[Any]:
         """Return the principal block K[indices, indices] of distinct items."""
@@ -197,6 +222,7 @@ class Oracle:
             self.read.add_pairs(indices[i], indices[j], W[i, j])
         return W
 
+    @_one_at_a_time
     @Shield()
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return K[rows, columns] for two sets of items that do not overlap."""
@@ -219,6 +245,7 @@ class Oracle:
             self.read.add_pairs(rows[i], columns[j], V[i, j])
         return V
 
+    @_one_at_a_time
     @Shield()
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return K[i[t], j[t]] for every t; the same pair twice is paid for once."""
@@ -274,6 +301,7 @@ class Oracle:
 
     # --- lines -----------------------------------------------------------------
 
+    @_one_at_a_time
     @Shield()
     def _lines(self, indices: Indices, axis: Axis) -> NDArray[Any]:
         indices = self._distinct(indices, axis)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Identity, Ledger
 from fewpairs.matrix.entries import Entries
+from fewpairs.once import once
 from fewpairs.reading.oracle import Oracle, Reading
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
@@ -25,7 +25,8 @@ class Reader:
 
     What the fit read is free. What is read here is kept, apart from the approximation,
     whose answers stay what they were: reading it again is free, and `grow` starts from
-    it. A ledger, where the fit had one, gets it too.
+    it. A ledger, where the fit had one, gets it too. Any number of threads may read:
+    the similarity is called by one at a time, and need not be safe in threads itself.
 
     Parameters
     ----------
@@ -59,7 +60,7 @@ class Reader:
         self._symmetrize = symmetrize
         self._store, self._identity = store, identity
 
-    @cached_property
+    @once
     def oracle(self) -> Oracle:
         """The reader of fitted pairs; it has no budget, see `allow`."""
         before = Reading(self._reading.entries.copy(), self._reading.symmetric)
@@ -83,6 +84,11 @@ class Reader:
         return self.oracle.charged if "oracle" in self.__dict__ else 0
 
     @property
+    def money(self) -> float:
+        """What that cost."""
+        return self.oracle.money if "oracle" in self.__dict__ else 0.0
+
+    @property
     def known(self) -> Entries:
         """Everything read, by the fit and since."""
         if "oracle" in self.__dict__:
@@ -101,14 +107,14 @@ class Reader:
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exact similarities; known ones are free, others counted and kept."""
-        with self._session():
+        with self.oracle.lock, self._session():
             return self.oracle.pairs(i, j)
 
     @contextmanager
     def allow(self, evaluations: int) -> Iterator[Oracle]:
         """Give the oracle so many evaluations; more is a `BudgetError`."""
-        with self._session():
-            oracle = self.oracle
+        oracle = self.oracle
+        with oracle.lock, self._session():
             oracle.limit = oracle.evaluations + evaluations
             try:
                 yield oracle
@@ -134,6 +140,7 @@ class Reader:
             self.similarity,
             symmetrize=self._symmetrize,
             before=Reading(entries, self._reading.symmetric),
+            lock=self.oracle.lock,
         )
 
     def checked(self, new_items: Any, call: str) -> Items:

@@ -1,7 +1,6 @@
 """Approximation: low rank plus exact entries. It answers every pair."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,6 +12,7 @@ from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features
 from fewpairs.matrix.entries import Entries
 from fewpairs.model.factors import Factors
+from fewpairs.once import once
 from fewpairs.progress import Progress
 from fewpairs.reading.reader import Reader
 from fewpairs.result.bill import Bill, receipt
@@ -50,8 +50,10 @@ class Approximation:
     may answer instead, and a guard bounds both (``method`` says what was used).
     ``pairs``, ``block``, ``row``, ``dense`` and ``@`` agree entry by entry; ``left``,
     ``right``, ``factored`` and ``embedding`` are of the low-rank part, ``linkage`` and
-    ``cluster`` of that with the exact entries. Nothing of size n×n is held. Made by
-    :func:`fewpairs.approximate`; ``print`` it for a receipt.
+    ``cluster`` of that with the exact entries. Nothing of size n×n is held. Any number
+    of threads may ask it: they get the answers of one, and a pair that has to be
+    evaluated is paid for once. Made by :func:`fewpairs.approximate`; ``print`` it for a
+    receipt.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class Approximation:
         """What was used, and why."""
         return self.factors.words
 
-    @cached_property
+    @once
     def certificate(self) -> Certificate:
         """How far it can be off, from pairs that were read and that the fit never saw.
 
@@ -124,7 +126,7 @@ class Approximation:
         """  # noqa: D205
         return self.factors.feature_signature
 
-    @cached_property
+    @once
     def factored(self) -> "Approximation":
         """The same with the low-rank part alone: the method's formula as printed.
 
@@ -141,7 +143,7 @@ class Approximation:
             source=None,
         )
 
-    @cached_property
+    @once
     def indexes(self) -> dict[str, Any]:
         """What answers have built for the next ones, by name; not saved."""
         return {}
@@ -312,7 +314,8 @@ class Approximation:
         and the items' mean similarities say, corrected by a ridge regression of the
         query's exact scores on the items' embeddings and rows of the factors, fitted
         anew in every round. Everything returned was evaluated. What is known already,
-        of a fitted item, is free.
+        of a fitted item, is free. The answer follows from the fit and the arguments:
+        what other searches have paid for makes it cheaper, and never another one.
 
         Parameters
         ----------
@@ -608,7 +611,7 @@ class Approximation:
             raise InputError(msg) from cause
         return found
 
-    @cached_property
+    @once
     def _corrections(self) -> sparse.csr_array:
         """What known entries outside known lines add to the low-rank part."""
         n = self.known.n

@@ -4,7 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -18,6 +18,7 @@ from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.matrix.cost import Budget, Cost, check_budget
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods import Method, Nystrom, Regularized, as_method, with_prior
+from fewpairs.once import once
 from fewpairs.progress import Progress, Silence, Status, as_progress
 from fewpairs.reading.oracle import Oracle, Reading
 from fewpairs.reading.reader import Reader
@@ -181,7 +182,7 @@ class Run:
     dropped: int = 0
     reading: Reading | None = None  # of the run before
 
-    @cached_property
+    @once
     def reader(self) -> Reader:
         """Exact values of its pairs, and of new items."""
         if self.reading is None:

@@ -1,5 +1,6 @@
 """Values by what the items are, not by where they stand: for folds and refits."""
 
+import threading
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,8 @@ class Store:
     A ledger belongs to one list of items; cross-validation fits many overlapping ones.
     Pass one store to an estimator and no pair is evaluated twice: not for another fold,
     another refit, or another γ of the same distance. Clones share it. It lives in
-    memory: processes (``n_jobs``) do not share it, threads and n_jobs=None do.
+    memory: processes (``n_jobs``) do not share it, threads and n_jobs=None do; of
+    threads, one at a time evaluates.
 
     Attributes
     ----------
@@ -47,11 +49,21 @@ class Store:
     def __init__(self) -> None:
         self.evaluations = 0
         self._tables: dict[str, _Table] = {}
+        self.lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the lock, which belongs to this process."""
+        return {**self.__dict__, "lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Have a lock of one's own."""
+        self.__dict__.update(state, lock=threading.RLock())
 
     def table(self, similarity: Similarity) -> "_Table":
         """Return the values of one similarity."""
         kind = fingerprint(similarity.identify())
-        return self._tables.setdefault(kind, _Table())
+        with self.lock:
+            return self._tables.setdefault(kind, _Table())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Store":
         """Return the same: clones of an estimator share what was paid for."""
@@ -178,28 +190,31 @@ class _Remembering(Scorer):
         self.chunk = bound.chunk
         self._bound, self._store = bound, similarity.store
         self._table = similarity.store.table(similarity.similarity)
-        self._numbers = self._table.number(items)
+        with self._store.lock:
+            self._numbers = self._table.number(items)
         self._symmetric = similarity.symmetric is True
 
     def prepare(self, tell: Callable[[str], None]) -> None:
         self._bound.prepare(tell)
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
-        known, values = self._find(i, j)
-        missing = np.flatnonzero(~known)
-        if len(missing):
-            _, first = np.unique(self._keys(i, j)[missing], return_index=True)
-            self._ask(i, j, missing[np.sort(first)])
-            values = self._find(i, j)[1]
-        return values
+        with self._store.lock:
+            known, values = self._find(i, j)
+            missing = np.flatnonzero(~known)
+            if len(missing):
+                _, first = np.unique(self._keys(i, j)[missing], return_index=True)
+                self._ask(i, j, missing[np.sort(first)])
+                values = self._find(i, j)[1]
+            return values
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         i, j = np.repeat(rows, len(columns)), np.tile(columns, len(rows))
-        if self._find(i, j)[0].any():
-            return self.pairs(i, j).reshape(len(rows), len(columns))
-        fresh = self._bound.block(rows, columns)
-        self._keep(self._keys(i, j), fresh.ravel())
-        return fresh
+        with self._store.lock:
+            if self._find(i, j)[0].any():
+                return self.pairs(i, j).reshape(len(rows), len(columns))
+            fresh = self._bound.block(rows, columns)
+            self._keep(self._keys(i, j), fresh.ravel())
+            return fresh
 
     def _keys(self, i: Indices, j: Indices) -> Indices:
         return np.asarray(self._numbers[i] * _MOST + self._numbers[j])
@@ -221,9 +236,12 @@ class _Remembering(Scorer):
         try:
             self._keep(keys, self._bound.pairs(i[asked], j[asked]))
         except Interrupted as stop:
-            self._keep(keys[: len(stop.values)], stop.values)
+            # Side by side, some are answered after one that failed: NaN stands for it.
+            answered = np.isfinite(stop.values)
+            self._keep(keys[: len(answered)][answered], stop.values[answered])
             known, values = self._find(i, j)
-            raise Interrupted(values[: int(np.argmin(known))], stop.cause) from stop
+            kept = np.where(known, values, np.nan)
+            raise Interrupted(kept, stop.cause) from stop
 
     def _keep(self, keys: Indices, values: NDArray[Any]) -> None:
         self._store.evaluations += len(values)

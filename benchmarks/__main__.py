@@ -1,4 +1,7 @@
-"""Run all benchmarks, or those named: `python -m benchmarks overhead imports`."""
+"""Run all benchmarks, or those named: `python -m benchmarks overhead imports`.
+
+Options after a single name are its own: `python -m benchmarks few --data stsb`.
+"""
 
 import importlib
 import sys
@@ -23,10 +26,16 @@ ALL = (
     "search",
     "clusters",
 )
+LONG = ("few",)  # hours: run when named
+OPTIONS = ("few", "larger")  # those that take any
 
-chosen = sys.argv[1:] or ALL
+first = next((t for t, word in enumerate(sys.argv) if word[:1] == "-"), len(sys.argv))
+chosen, options = sys.argv[1:first] or ALL, sys.argv[first:]
 for name in chosen:
-    if name not in ALL:
-        sys.exit(f"no benchmark {name!r}; there are {', '.join(ALL)}")
+    if name not in (*ALL, *LONG):
+        sys.exit(f"no benchmark {name!r}; there are {', '.join((*ALL, *LONG))}")
+if options and (len(chosen) != 1 or chosen[0] not in OPTIONS):
+    sys.exit(f"{' '.join(options)}: one of {', '.join(OPTIONS)} alone takes options")
 for name in chosen:
-    importlib.import_module(f"benchmarks.{name}").run()
+    module = importlib.import_module(f"benchmarks.{name}")
+    module.run(options) if options else module.run()

@@ -1,105 +1,104 @@
-"""A million items × 200 landmarks, on disk: memory, and time against the bare work.
+"""Larger collections: how the default grows with n, and a million × 200 landmarks.
 
-The bare work is what nobody can leave out: the products, and writing and reading as
-many bytes as the columns and the factors have. Each side runs in a process of its own,
-in turns; memory is the largest that the process ever had, mapped files included.
+`python -m benchmarks larger` runs both parts, `--part growth` or `--part landmarks`
+one. Every size of the first part runs in a process of its own, on a similarity that no
+library makes slower or faster than another (`benchmarks.hidden`). Seconds outside the
+similarity are those of `approximate` and `neighbors(10)`, less those of evaluating.
+Memory is the largest that the process ever had, items and embeddings included.
 """
 
-import resource
+import argparse
+import json
 import subprocess
 import sys
-import tempfile
-import time
+from collections.abc import Sequence
+from itertools import pairwise
+from math import log
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from scipy import linalg
+from experiments.cells import Results
 
-import fewpairs as fp
 from benchmarks.measure import table
 
-N, S, D = 1_000_000, 200, 64
-RUNS = 3
-ROWS = 1 << 14
+__all__ = ["run"]
+
+SIZES = (10_000, 100_000, 1_000_000)
+PER_ITEM = 20
+RESULTS = Path(__file__).parent / "results" / "larger.jsonl"
 
 
-def vectors() -> np.ndarray:
-    """Return the items: unit vectors."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((N, D), dtype=np.float32)
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X
+def run(arguments: Sequence[str] = ()) -> None:
+    """Print both parts, or the one that is asked for."""
+    parser = argparse.ArgumentParser("python -m benchmarks larger", description=__doc__)
+    say = parser.add_argument
+    say("--part", choices=("growth", "landmarks"), help="both unless given")
+    say("--sizes", nargs="+", type=int, default=list(SIZES))
+    say("--per-item", type=int, default=PER_ITEM, help="pairs per item")
+    say("--student", action=argparse.BooleanOptionalAction, help="the default's")
+    say("--machine", default="two cores", help="how the results call this one")
+    say("--again", action="store_true", help="also sizes that have a line")
+    say("--results", type=Path, default=RESULTS)
+    options = parser.parse_args(list(arguments))
+    if options.part != "landmarks":
+        growth(options)
+    if options.part != "growth":
+        from benchmarks.landmarks import run as run_landmarks
+
+        run_landmarks()
 
 
-def ours(folder: Path) -> None:
-    """Approximate, with everything in a store on disk; ask for the certificate."""
-    X = vectors()
-    started = time.perf_counter()
-    approx = fp.approximate(
-        X, fp.Cosine(), method=fp.Nystrom(S), budget=None, store=folder / "store"
+def growth(options: argparse.Namespace) -> None:
+    """Run the sizes that have no line yet, and print all with their exponents."""
+    results = Results(options.results)
+    found: dict[int, dict[str, Any]] = {}
+    for size in sorted(options.sizes):
+        key = {
+            "items": size,
+            "per item": options.per_item,
+            "student": options.student,
+            "machine": options.machine,
+        }
+        if options.again or key not in results:
+            value = _in_a_process(size, options)
+            results.add(key, value, value["total"])
+        found[size] = results.one(**key) or {}
+        print(f"{size:,}: {found[size]}", flush=True)
+    if len(found) > 1:
+        _print(found, options)
+
+
+def _in_a_process(size: int, options: argparse.Namespace) -> dict[str, Any]:
+    student = "" if options.student is None else str(options.student)
+    words = [str(size), str(options.per_item), student]
+    command = [sys.executable, "-m", "benchmarks.hidden", *words]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    value: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return value
+
+
+def _print(found: dict[int, dict[str, Any]], options: argparse.Namespace) -> None:
+    rows: list[tuple[str, float, str]] = []
+    for size, value in found.items():
+        goal = ("≤ 3600", "≤ 8") if size == SIZES[-1] else ("none", "none")
+        rows += [
+            (f"{size:,} items: seconds, everything", value["total"], goal[0]),
+            ("    outside the similarity", value["outside"], "none"),
+            ("    of it neighbors(10)", value["neighbors"], "none"),
+            ("    peak memory, GB", value["memory"] / 1e9, goal[1]),
+            ("    recall@10", value["recall"], "none"),
+            ("        the prior's own", value["prior's recall"], "none"),
+            ("    R²", value["r2"], "none"),
+        ]
+    for a, b in pairwise(found):
+        rows.append((f"exponent, {a:,} to {b:,}", _exponent(found, a, b), "none"))
+    first, last = min(found), max(found)
+    rows.append(
+        ("exponent of n, first to last", _exponent(found, first, last), "≤ 1.15")
     )
-    error = approx.certificate.relative_error
-    seconds = time.perf_counter() - started
-    assert approx.evaluations > 199 * 10**6
-    assert error < 1e-3, error
-    _report(seconds)
+    words = f"growth of the default, {options.per_item} pairs per item"
+    table(f"{words}, {options.machine}", rows)
 
 
-def bare(folder: Path) -> None:
-    """Do the products, write columns and factors and read them, nothing else."""
-    X = vectors()
-    started = time.perf_counter()
-    chosen = np.random.default_rng(1).permutation(N)[:S]
-    landmarks = X[chosen].T.copy()
-    core = (X[chosen] @ landmarks).astype(np.float64)
-    values, V = linalg.eigh(core, driver="evd", check_finite=False)
-    top = np.abs(values) > 1e-10 * np.abs(values).max()  # as Nystrom does by default
-    root = (V[:, top] / np.sqrt(np.abs(values[top]))).astype(np.float32)
-    with (folder / "columns").open("wb", buffering=0) as columns:
-        for start in range(0, N, ROWS):
-            columns.write((X[start : start + ROWS] @ landmarks).data)
-    factors = (folder / "factors").open("w+b", buffering=0)
-    part = np.empty((ROWS, S), dtype=np.float32)
-    with (folder / "columns").open("rb", buffering=0) as columns, factors:
-        while size := columns.readinto(part.data):
-            rows = part[: size // (4 * S)]
-            factors.write(np.ascontiguousarray(rows @ root).data)
-        factors.seek(0)
-        while factors.readinto(part.data):
-            pass
-    _report(time.perf_counter() - started)
-
-
-def _report(seconds: float) -> None:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(seconds, peak * 1024)
-
-
-def run() -> None:
-    """Print the ratios."""
-    best = {"ours": float("inf"), "bare": float("inf")}
-    memory = 0.0
-    for _ in range(RUNS):
-        for side in ("bare", "ours"):
-            with tempfile.TemporaryDirectory() as folder:
-                command = [sys.executable, "-m", "benchmarks.larger", side, folder]
-                done = subprocess.run(  # noqa: S603
-                    command, check=True, capture_output=True, text=True
-                )
-            seconds, peak = map(float, done.stdout.split())
-            best[side] = min(best[side], seconds)
-            memory = max(memory, peak) if side == "ours" else memory
-    ratio = best["ours"] / best["bare"]
-    table(
-        f"{N:,} items × {S} landmarks, {D}-d cosine, store on disk, best of {RUNS}",
-        [
-            ("peak memory, GB", memory / 1e9, "< 2"),
-            ("seconds / bare products, writing and reading", ratio, "≤ 2"),
-            ("    seconds", best["ours"], "none"),
-            ("    bare seconds", best["bare"], "none"),
-        ],
-    )
-
-
-if __name__ == "__main__":
-    {"ours": ours, "bare": bare}[sys.argv[1]](Path(sys.argv[2]))
+def _exponent(found: dict[int, dict[str, Any]], a: int, b: int) -> float:
+    return log(found[b]["outside"] / found[a]["outside"]) / log(b / a)

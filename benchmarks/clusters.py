@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 import fewpairs as fp
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 
 SIZES = (5_000, 10_000, 20_000, 50_000)
 RANK = LANDMARKS = 100
@@ -34,7 +35,7 @@ def approximation(n: int) -> fp.Approximation:
     known.add_lines(landmarks, lines + 0.05 * _symmetric(lines, landmarks, rng))
     nothing = fp.Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
     return fp.Approximation(
-        Factors(left, landmarks, "given", signature=signs), known, nothing
+        Model(LowRank(left, signs), landmarks, "given"), known, nothing
     )
 
 

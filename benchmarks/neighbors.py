@@ -13,7 +13,8 @@ from benchmarks.matrices import MATRICES
 from benchmarks.measure import best_of, table
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import Certificate
 
@@ -130,7 +131,7 @@ def factored(n: int) -> Approximation:
     i, j = known.sample_unknown(10_000, rng)
     known.add_pairs(i, j, rng.random(len(i)))
     unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
-    factors = Factors(left, np.empty(0, dtype=np.int64), "made", signature=signs)
+    factors = Model(LowRank(left, signs), np.empty(0, dtype=np.int64), "made")
     return Approximation(factors, known, unknown)
 
 

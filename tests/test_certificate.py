@@ -8,7 +8,8 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.evaluation import quality
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.result.certificate import hold_out
 from fewpairs.testing import matrix_with_spectrum
 from tests.conftest import Counting, oracle_of, random_matrix
@@ -72,7 +73,7 @@ def test_both_triangles_of_an_unsymmetric_cur_are_certified():
     K = np.full((200, 200), 2.0)
     left = np.arange(200.0)[:, None]
     lower = left @ np.ones((1, 200)) / 100  # grows with the row, not the column
-    factors = Factors(left / 100, np.arange(0), "test", other=np.ones((200, 1)))
+    factors = Model(LowRank(left / 100, other=np.ones((200, 1))), np.arange(0), "test")
     truth = np.linalg.norm((K - lower)[~np.eye(200, dtype=bool)]) / np.sqrt(
         4 * 200 * 199
     )
@@ -81,7 +82,7 @@ def test_both_triangles_of_an_unsymmetric_cur_are_certified():
     certificate = held_out.judge(factors, oracle.read)
     truth *= np.sqrt(certificate.unread)  # the held-out pairs are exact
     assert certificate.relative_error == pytest.approx(truth, rel=0.05)
-    sorted_pairs = factors.predict(*np.triu_indices(200, 1))
+    sorted_pairs = factors.pairs(*np.triu_indices(200, 1))
     one_sided = np.sqrt(np.mean((1 - sorted_pairs / 2) ** 2) * certificate.unread)
     assert one_sided != pytest.approx(truth, rel=0.05)
 

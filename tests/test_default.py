@@ -245,7 +245,7 @@ def test_a_student_is_told_what_a_prior_says_that_landmarks_do_not_confirm():
     misled = fp.approximate(None, K, method=method, budget=0.3, prior=noise)
     assert "the prior did not help" in misled.method
     unit = noise / np.linalg.norm(noise, axis=1, keepdims=True)
-    assert np.allclose(misled.factors.prior.embeddings, unit, atol=1e-6)
+    assert np.allclose(misled.model.prior.embeddings, unit, atol=1e-6)
     alone = fp.approximate(None, K, method=method, budget=0.3)
     assert quality(misled, K).r2 > quality(alone, K).r2 - 0.1
 

@@ -121,18 +121,16 @@ def check_method(method: Method, *, n: int = 60, seed: int = 0) -> None:
         settled = method.resolve(oracle.cost, oracle.remaining)
         return oracle, settled.fit(oracle, np.random.default_rng(seed))
 
-    oracle, factors = fitted(None)
+    oracle, model = fitted(None)
     price = method.resolve(oracle.cost, None).price(oracle.cost)
     assert oracle.evaluations <= price, f"spent {oracle.evaluations}, price {price}"
-    assert factors.left.shape == factors.right.shape, "left and right differ in shape"
-    assert factors.left.shape[0] == n, f"left has {factors.left.shape[0]} rows of {n}"
-    assert factors.features.shape[0] == n, "features have not one row an item"
-    assert np.isfinite(factors.left).all(), "left has NaN or infinity"
-    assert np.isfinite(factors.right).all(), "right has NaN or infinity"
-    assert len(np.unique(factors.landmarks)) == len(factors.landmarks), (
-        "landmarks recur"
-    )
-    assert factors.words, "the method does not say what it did"
+    assert model.left.shape == model.right.shape, "left and right differ in shape"
+    assert model.left.shape[0] == n, f"left has {model.left.shape[0]} rows of {n}"
+    assert model.features.shape[0] == n, "features have not one row an item"
+    assert np.isfinite(model.left).all(), "left has NaN or infinity"
+    assert np.isfinite(model.right).all(), "right has NaN or infinity"
+    assert len(np.unique(model.landmarks)) == len(model.landmarks), "landmarks recur"
+    assert model.words, "the method does not say what it did"
     again = fitted(oracle.evaluations)[1]
-    assert np.array_equal(again.left, factors.left), "the same seed gave another result"
-    assert np.array_equal(again.right, factors.right), "the same seed, another result"
+    assert np.array_equal(again.left, model.left), "the same seed gave another result"
+    assert np.array_equal(again.right, model.right), "the same seed, another result"

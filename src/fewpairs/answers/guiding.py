@@ -11,7 +11,6 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
-from fewpairs.model.layered import Layered
 from fewpairs.result.approximation import Approximation
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -68,9 +67,10 @@ class Guide:
     @classmethod
     def of(cls, approx: Approximation) -> "Guide":
         """Learn it from what the fit has read; no evaluation."""
-        factors, known = approx.factors, approx.known
+        model, known = approx.model, approx.known
         prior = prior_of(approx)
-        side = factors.left if factors.other is None else factors.other
+        right = model.low_rank.other
+        side = model.left if right is None else right
         parts = [_unit(side)]
         if prior is not None and prior.embeddings is not None:
             parts.append(_unit(prior.embeddings - prior.embeddings.mean(axis=0)))
@@ -142,7 +142,7 @@ def guide_of(approx: Approximation) -> Guide:
 
 def prior_of(approx: Approximation) -> Prior | None:
     """Return the caller's prior, also where predictions do without it."""
-    return approx.factors.proposer if isinstance(approx.factors, Layered) else None
+    return approx.model.proposer
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.kernels.linalg.lists import Lists
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.types import Indices
 
 __all__ = ["INDEXES", "Index", "nearest"]
@@ -33,7 +33,7 @@ class Index(ABC):
 
 
 def nearest(
-    factors: Factors, count: int, index: str, call: str, made: dict[str, Index]
+    model: Model, count: int, index: str, call: str, made: dict[str, Index]
 ) -> Indices:
     """Return (n, count) positions of the largest inner products, nearly.
 
@@ -46,11 +46,11 @@ def nearest(
         known = ", ".join(map(repr, INDEXES))
         msg = f"{call}: index is {index!r:.60}; pass {known} or None."
         raise InputError(msg)
-    signs = factors.feature_signature
+    signs = model.signature
     if signs is None:
-        asked, held = factors.left, factors.right
+        asked, held = model.left, model.right
     else:
-        held = factors.features
+        held = model.features
         asked = held * signs.astype(held.dtype)
     asked, held = (np.ascontiguousarray(side, np.float32) for side in (asked, held))
     with _BUILDING:

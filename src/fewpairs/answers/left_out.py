@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods import residual
 from fewpairs.methods.auto.low_rank import alikeness
-from fewpairs.model.layered import Layered
+from fewpairs.model.model import Model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 from fewpairs.similarity.priors import Prior
@@ -91,7 +91,7 @@ def refined_an_item(approx: Approximation) -> int:
 
 def partial_fit(
     approx: Approximation, landmarks: Indices, seed: int = 0
-) -> Layered | None:
+) -> Model | None:
     """Return prior, row effects and damped core fitted to some landmarks alone."""
     if not approx.known.symmetric or len(landmarks) < residual.FEWEST:
         return None
@@ -141,12 +141,12 @@ def hide_rows(
 
 
 def _prior(approx: Approximation) -> Prior | None:
-    return approx.factors.prior if isinstance(approx.factors, Layered) else None
+    return approx.model.prior
 
 
 def _alikeness(approx: Approximation, landmarks: Indices) -> Prior:
     return alikeness(np.ascontiguousarray(approx.known.lines(landmarks).T), landmarks)
 
 
-def _block(model: Layered | Prior, rows: Indices, n: int) -> NDArray[np.float64]:
+def _block(model: Model | Prior, rows: Indices, n: int) -> NDArray[np.float64]:
     return np.asarray(model.block(rows, np.arange(n)), dtype=np.float64)

@@ -221,7 +221,7 @@ def _margin(approx: Approximation) -> float:
     if not isinstance(approx.evidence, HeldOut) or not len(approx.evidence.i):
         return 0.0
     held = approx.evidence
-    guess = approx.factors.predict(held.i, held.j).astype(np.float64)
+    guess = approx.model.pairs(held.i, held.j).astype(np.float64)
     top = np.argsort(-guess, kind="stable")[:_TAIL]
     errors = held.truth[top] - guess[top]
     return _MARGIN * float(np.sqrt(np.mean(errors**2)))
@@ -257,7 +257,7 @@ def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
     m = above = 0
     if isinstance(approx.evidence, HeldOut):
         held = approx.evidence
-        guess = approx.factors.predict(held.i, held.j)
+        guess = approx.model.pairs(held.i, held.j)
         m = len(held.i)
         above = int(((held.truth >= threshold) & (guess < threshold - margin)).sum())
     share = above / m if m else 0.0

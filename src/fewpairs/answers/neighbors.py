@@ -11,7 +11,6 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.largest import Largest
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto import candidates
-from fewpairs.model.layered import Layered
 from fewpairs.progress import Progress, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
@@ -81,13 +80,13 @@ def neighbors(
     k = check_k(k, n - 1, call, "others")
     most = _check_candidates(candidates, k, n, call)
     shown = as_progress(progress, call, unit="items")
-    student = isinstance(approx.factors, Layered) and approx.factors.student is not None
+    student = approx.model.student is not None
     shown.start("neighbors", n)
     try:
         if index is not None:
             from fewpairs.answers.indexes import nearest
 
-            found = nearest(approx.factors, most, index, call, approx.indexes)
+            found = nearest(approx.model, most, index, call, approx.indexes)
             found = np.hstack([found, _known_best(approx.known, k)])
         elif student and most < n - 1:
             found = _of_student(approx, k, most)
@@ -139,19 +138,19 @@ def _blockwise(approx: Approximation, k: int, shown: Progress) -> Indices:
         exact = _Exact(approx.known, rows)
         for start in range(0, n, _TILE):
             columns = everything[start : start + _TILE]
-            tile = approx.factors.block(rows, columns)
+            tile = approx.model.block(rows, columns)
             exact.write(tile, columns)
             best.add(tile, start)
         out[rows] = best.result()
         shown.advance(len(rows))
 
-    _settle(approx.known)
+    _sort_added(approx.known)
     step = min(_TILE, max(256, n // 16))
     in_threads(look, [everything[t : t + step] for t in range(0, n, step)])
     return out
 
 
-def _settle(known: Entries) -> None:
+def _sort_added(known: Entries) -> None:
     """Sort what was added now: not while several threads look."""
     known.scattered_in_lines(np.arange(1), "rows")
 
@@ -190,10 +189,8 @@ class _Exact:
 
 def _of_student(approx: Approximation, k: int, most: int) -> Indices:
     """Return what prior and low rank propose to the student, and what is known."""
-    factors = approx.factors
-    if not isinstance(factors, Layered):
-        raise AssertionError(factors)
-    proposed = candidates.find(replace(factors, student=None), approx.known, most)
+    without = replace(approx.model, student=None)
+    proposed = candidates.find(without, approx.known, most)
     partner = proposed.partner.astype(np.int64)
     partner[~np.isfinite(proposed.score)] = -1  # known: they come anyway
     return np.hstack([partner, _known_best(approx.known, k)])
@@ -268,7 +265,7 @@ def rank(
         indices[rows] = np.take_along_axis(partner, order, axis=1)
         values[start] = np.take_along_axis(score, order, axis=1)
 
-    _settle(approx.known)
+    _sort_added(approx.known)
     in_threads(look, starts)
     return indices, np.concatenate([values[start] for start in starts])
 

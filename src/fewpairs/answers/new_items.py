@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, StaleWarning
-from fewpairs.model.factors import Factors
-from fewpairs.model.layered import Layered
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.reading.oracle import Oracle
 from fewpairs.result.approximation import Approximation
@@ -90,10 +89,10 @@ class Projection:
 def project(
     approx: Approximation, new_items: Any, *, prior: Any, call: str = "project"
 ) -> Projection:
-    """Evaluate new items at the landmarks and give them rows of the factors."""
+    """Evaluate new items at the landmarks and give them rows of the model."""
     name = f"Approximation.{call}"
     reader = approx.reader(call)
-    if approx.factors.left_map is None:
+    if approx.model.low_rank.left_map is None:
         msg = (
             f"{name}: {approx.method} has no landmarks that would place new items. Use "
             "another method."
@@ -101,18 +100,18 @@ def project(
         raise InputError(msg)
     new_items = reader.checked(new_items, name)
     oracle = reader.outside(new_items, name)
-    _check_prior(approx.factors, prior, new_items, name)
+    _check_prior(approx.model, prior, new_items, name)
     new = approx.shape[0] + np.arange(len(new_items))
-    columns = approx.factors.left_map.landmarks
+    columns = approx.model.low_rank.left_map.landmarks
     X = _read(oracle, new, columns, approx.left.dtype)
-    beside = _new_prior(approx.factors, prior, new_items, X, name)
-    across = approx.factors.right_map
+    beside = _new_prior(approx.model, prior, new_items, X, name)
+    across = approx.model.low_rank.right_map
     if across is None:
-        rows = _two_sided(approx.factors, approx.factors.left_map, X, beside)
+        rows = _two_sided(approx.model, approx.model.low_rank.left_map, X, beside)
     else:
         Y = _read(oracle, new, across.landmarks, X.dtype, rows=True)
         rows = _one_sided(
-            approx.factors, approx.factors.left_map.rows(X), across.rows(Y)
+            approx.model, approx.model.low_rank.left_map.rows(X), across.rows(Y)
         )
     projection = Projection(approx, oracle, *rows, beside, X)
     if projection.stale:
@@ -136,27 +135,23 @@ def predict(
     projection: Projection, rows: Indices, columns: Indices
 ) -> NDArray[np.float32]:
     """Return what prior and low rank say of new items and fitted ones."""
-    factors = projection.approx.factors
-    side = factors.left if factors.other is None else factors.other
+    model = projection.approx.model
+    low_rank = model.low_rank
+    side = low_rank.left if low_rank.other is None else low_rank.other
     left = projection.left[rows]
-    if factors.signature is not None:
-        left = left * factors.signature.astype(left.dtype)
+    if low_rank.signature is not None:
+        left = left * low_rank.signature.astype(left.dtype)
     out = np.asarray(left @ side[columns].T)
-    if isinstance(factors, Layered):
-        if factors.curve is not None and projection.prior is not None:
-            out += factors.curve(projection.prior.block(rows, columns))
-        # No ceilings: refinement has not looked for new items' neighbors.
-        out = factors.guard.apply(out)
-    return out
+    if model.curve is not None and projection.prior is not None:
+        out += model.curve(projection.prior.block(rows, columns))
+    # No ceilings: refinement has not looked for new items' neighbors.
+    return out if model.guard is None else model.guard.apply(out)
 
 
-def _check_prior(
-    factors: Factors, given: Any, new_items: Sequence[Any], call: str
-) -> None:
+def _check_prior(model: Model, given: Any, new_items: Sequence[Any], call: str) -> None:
     """Find out now, before anything is paid for, whether the prior can be had."""
-    prior = factors.prior if isinstance(factors, Layered) else None
-    if prior is not None and prior.alike is None:
-        prior.beside(given, new_items, np.empty((len(new_items), 0)), call)
+    if model.prior is not None and model.prior.alike is None:
+        model.prior.beside(given, new_items, np.empty((len(new_items), 0)), call)
 
 
 def _read(
@@ -171,34 +166,34 @@ def _read(
 
 
 def _new_prior(
-    factors: Factors, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
+    model: Model, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
 ) -> NewPrior | None:
-    if not isinstance(factors, Layered) or factors.prior is None:
+    if model.prior is None:
         return None
-    return factors.prior.beside(given, new_items, X, call)
+    return model.prior.beside(given, new_items, X, call)
 
 
 def _one_sided(
-    factors: Factors, L: NDArray[Any], R: NDArray[Any]
+    model: Model, L: NDArray[Any], R: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return features, rows of left and rows of right where the two differ (CUR)."""
-    if not factors.averaged:
+    if not model.low_rank.averaged:
         return L, L, R
     half = L.dtype.type(np.sqrt(0.5))
     return L, np.hstack([L, R]) * half, np.hstack([R, L]) * half
 
 
 def _two_sided(
-    factors: Factors, entry: RowMap, X: NDArray[Any], prior: NewPrior | None
+    model: Model, entry: RowMap, X: NDArray[Any], prior: NewPrior | None
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return features, rows of left and rows of right where signs set them apart."""
-    curve = factors.curve if isinstance(factors, Layered) else None
+    curve = model.curve
     if curve is not None and prior is not None:
         cheap = prior.block(np.arange(len(X)), entry.landmarks)
         X = X - curve(cheap).astype(X.dtype)
     left = features = entry.rows(X)
-    signs = np.asarray(factors.signature).astype(left.dtype)
-    more = factors.features.shape[1] > left.shape[1]
+    signs = np.asarray(model.low_rank.signature).astype(left.dtype)
+    more = model.features.shape[1] > left.shape[1]
     if more and curve is not None and prior is not None:
         # Embeddings of the prior stand first, scaled as those of the fitted items.
         scaled = np.asarray(prior.embeddings) * np.float32(np.sqrt(abs(curve.slope)))
@@ -209,8 +204,8 @@ def _two_sided(
 def _staleness(projection: Projection) -> NDArray[np.float64]:
     X = projection.profiles.astype(np.float64)
     m, s = X.shape
-    known, factors = projection.approx.known, projection.approx.factors
-    entry = factors.left_map
+    known, model = projection.approx.known, projection.approx.model
+    entry = model.low_rank.left_map
     if s < 2 or entry is None:
         return np.zeros(m)
     n = projection.approx.shape[0]

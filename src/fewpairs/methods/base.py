@@ -10,7 +10,7 @@ import numpy as np
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.landmarks import Sampling, Uniform
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
@@ -25,13 +25,16 @@ class Method(ABC):
     """
 
     needs_symmetric: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = False  # has a field ``prior``
+    # Whether growing reads the same columns again, which are then free.
+    reuses_columns: ClassVar[bool] = False
 
     @abstractmethod
     def price(self, cost: Cost) -> int:
         """Return the most evaluations that ``fit`` makes."""
 
     @abstractmethod
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read what is needed through ``oracle`` and return factors."""
 
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
@@ -44,6 +47,10 @@ class Method(ABC):
 
     def everything(self, cost: Cost) -> "Method | None":  # noqa: ARG002
         """Return this method with all items as landmarks, if the budget decides."""
+        return None
+
+    def with_landmarks(self, most: int) -> "Method | None":  # noqa: ARG002
+        """Return this method with landmarks, ``most`` unless given, or ``None``."""
         return None
 
     def _check_symmetric(self, cost: Cost) -> None:
@@ -125,6 +132,10 @@ class LandmarkMethod(Method):
     def everything(self, cost: Cost) -> Method | None:
         """Return this method with all items as landmarks, if the budget decides."""
         return replace(self, landmarks=cost.n) if self.landmarks is None else None
+
+    def with_landmarks(self, most: int) -> Method | None:
+        """Return this method with landmarks, ``most`` unless they are given."""
+        return replace(self, landmarks=most) if self.landmarks is None else self
 
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
         """Take as many landmarks as the budget allows, unless they are given."""

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.spectral import apply_core
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.types import Indices
 
@@ -22,7 +23,7 @@ def join(
     rows: Indices,
     average: bool,
     words: str,
-) -> Factors:
+) -> Model:
     """Return C · U · R as factors, for U = P diag(σ) Qᵀ.
 
     C are the lines ``columns``, R the lines ``rows``.
@@ -38,25 +39,13 @@ def join(
     maps = RowMap(columns, P * root), RowMap(rows, Q * root)
     landmarks = rows if np.isin(columns, rows).all() else np.union1d(columns, rows)
     if not average:
-        return Factors(
-            left,
-            landmarks,
-            words,
-            other=right,
-            left_map=maps[0],
-            right_map=maps[1],
-        )
+        low_rank = LowRank(left, other=right, left_map=maps[0], right_map=maps[1])
+        return Model(low_rank, landmarks, words)
     half = left.dtype.type(np.sqrt(0.5))
     both = np.hstack([left, right]) * half
     other = np.roll(both, len(sigma), axis=1)
     words += ", averaged with its transpose"
-    return Factors(
-        both,
-        landmarks,
-        words,
-        other=other,
-        features=left,
-        left_map=maps[0],
-        right_map=maps[1],
-        averaged=True,
+    low_rank = LowRank(
+        both, other=other, left_map=maps[0], right_map=maps[1], averaged=True
     )
+    return Model(low_rank, landmarks, words, features=left)

@@ -1,13 +1,15 @@
 """The Nyström method, for indefinite matrices too."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from fewpairs.kernels.linalg.spectral import apply_core, signed_inverse_root
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.reading.oracle import Oracle
 
@@ -46,11 +48,13 @@ class Nystrom(LandmarkMethod):
 
     rcond: float = 1e-10
 
+    reuses_columns: ClassVar[bool] = True
+
     def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the landmarks' columns."""
         return cost.lines(landmarks)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read the landmarks' columns and invert their core."""
         S = self.draw(oracle.n, rng)
         C = oracle.columns(S)
@@ -61,4 +65,4 @@ class Nystrom(LandmarkMethod):
         if negative:
             words += f"; the core is indefinite: {negative} of {len(signs)} eigenvalues"
             words += " are negative"
-        return Factors(Z, S, words, signature=signs, left_map=RowMap(S, M))
+        return Model(LowRank(Z, signs, left_map=RowMap(S, M)), S, words)

@@ -9,7 +9,8 @@ from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import largest_eigen
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import Method
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
 __all__ = ["Optimal"]
@@ -60,7 +61,7 @@ class Optimal(Method):
         """Price of everything."""
         return cost.everything()
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:  # noqa: ARG002
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:  # noqa: ARG002
         """Read everything and keep the best rank."""
         everything = np.arange(oracle.n)
         K = oracle.columns(everything)
@@ -70,9 +71,9 @@ class Optimal(Method):
             values, vectors = largest_eigen(K, rank)
             left = (vectors * np.sqrt(np.abs(values))).astype(K.dtype)
             signs = np.where(values < 0, -1.0, 1.0)
-            return Factors(left, everything, words, signature=signs, exact=False)
+            return Model(LowRank(left, signs), everything, words, exact=False)
         U, s, Vt = np.linalg.svd(K.astype(np.float64))
         root = np.sqrt(s[:rank])
         left = (U[:, :rank] * root).astype(K.dtype)
         other = (Vt[:rank].T * root).astype(K.dtype)
-        return Factors(left, everything, words, other=other, exact=False)
+        return Model(LowRank(left, other=other), everything, words, exact=False)

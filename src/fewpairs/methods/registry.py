@@ -1,6 +1,7 @@
 """The methods by name, and what a method is given before it runs."""
 
 from dataclasses import replace
+from typing import Any
 
 from fewpairs.errors import InputError
 from fewpairs.methods.auto.auto import Auto
@@ -45,10 +46,12 @@ def with_prior(method: Method, prior: Prior | None, call: str) -> Method:
     """Return a method that knows a prior, or say that it takes none."""
     if prior is None:
         return method
-    if not isinstance(method, (Auto, Regularized)):
+    if not method.takes_prior:
         msg = (
             f"{call}: {type(method).__name__} takes no prior. Use method='auto' or "
             "'regularized', or leave prior= out."
         )
         raise InputError(msg)
-    return replace(method, prior=prior)
+    given: Any = method  # its class has such a field
+    told: Method = replace(given, prior=prior)
+    return told

@@ -9,7 +9,8 @@ from fewpairs.errors import InputError
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods import residual
 from fewpairs.methods.base import LandmarkMethod
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.priors import Prior
 
@@ -52,6 +53,8 @@ class Regularized(LandmarkMethod):
     prior: Prior | None = field(default=None, repr=False)
 
     needs_symmetric: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+    reuses_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,7 +72,7 @@ class Regularized(LandmarkMethod):
         """Price of the landmarks' columns."""
         return cost.lines(landmarks)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read the landmarks' columns, choose the parts and μ, and damp the core."""
         S = self.draw(oracle.n, rng)
         kinds = residual.CENTERINGS if self.centering == "auto" else (self.centering,)
@@ -78,9 +81,8 @@ class Regularized(LandmarkMethod):
         )
         words = f"regularized Nyström with {len(S):,} landmarks; {in_words(fit)}"
         if fit.curve is None:
-            return Factors(
-                fit.left, S, words, signature=fit.signs, left_map=fit.row_map
-            )
+            low_rank = LowRank(fit.left, fit.signs, left_map=fit.row_map)
+            return Model(low_rank, S, words)
         return replace(
             residual.model_of(fit, S, words, self.prior), proposer=self.prior
         )

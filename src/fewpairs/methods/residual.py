@@ -22,7 +22,8 @@ from fewpairs.kernels.linalg.spectral import (
     symmetric_eigen,
 )
 from fewpairs.model.curve import Curve
-from fewpairs.model.layered import Layered
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap, effect_columns
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -84,7 +85,7 @@ class ResidualFit:
     row_map: RowMap  # what makes rows of ``left``
 
 
-def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> Layered:
+def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> Model:
     """Return what was fitted to landmarks' columns.
 
     The prior is kept where the fit does not use it: it still proposes candidates.
@@ -97,16 +98,14 @@ def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> L
         features = np.hstack([scaled.astype(fit.left.dtype), fit.left])
         ones = np.full(scaled.shape[1], 1.0 if slope >= 0 else -1.0)
         signs = np.concatenate([ones, fit.signs])
-    return Layered(
-        left=fit.left,
-        landmarks=S,
-        words=words,
-        signature=fit.signs,
-        features=features,
+    return Model(
+        LowRank(fit.left, fit.signs, left_map=fit.row_map),
+        S,
+        words,
         prior=prior,
         curve=fit.curve,
+        features=features,
         feature_signs=signs,
-        left_map=fit.row_map,
     )
 
 

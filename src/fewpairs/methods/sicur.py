@@ -10,7 +10,7 @@ from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
 from fewpairs.methods.cur import join
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
 __all__ = ["SiCUR"]
@@ -80,7 +80,7 @@ class SiCUR(LandmarkMethod):
         columns = self.columns_of(landmarks)
         return cost.cross(columns, landmarks, both=columns)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read rows, take columns from among them, and invert their crossing."""
         S2 = self.draw(oracle.n, rng)
         S1 = np.sort(rng.permutation(S2)[: self.columns_of(len(S2))])

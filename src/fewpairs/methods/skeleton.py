@@ -9,7 +9,7 @@ from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
 from fewpairs.methods.cur import join
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
 __all__ = ["Skeleton"]
@@ -71,7 +71,7 @@ class Skeleton(LandmarkMethod):
             return cost.lines(min(2 * half, cost.n))
         return cost.cross(half, half)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read columns and rows, and invert their crossing."""
         S1, S2 = self.draw_two(oracle.n, rng)
         C, R = oracle.columns(S1), oracle.rows(S2)

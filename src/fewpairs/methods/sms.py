@@ -14,7 +14,8 @@ from fewpairs.kernels.linalg.spectral import (
 )
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
@@ -113,7 +114,7 @@ class SMSNystrom(LandmarkMethod):
         rest = self.block_size(landmarks, cost.n) - landmarks
         return cost.lines(landmarks) + cost.principal(rest)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read columns and block, shift, and invert the shifted core."""
         S = self.draw(oracle.n, rng)
         C = oracle.columns(S)
@@ -141,8 +142,8 @@ class SMSNystrom(LandmarkMethod):
             signature = np.concatenate([signs, np.full(len(S), -1.0)])
             words += ", taken off again"
             entry = RowMap(S, M, zeros=len(S))
-            return Factors(left, S, words, signature, left_map=entry)
-        return Factors(Z, S, words, signature=signs, left_map=RowMap(S, M))
+            return Model(LowRank(left, signature, left_map=entry), S, words)
+        return Model(LowRank(Z, signs, left_map=RowMap(S, M)), S, words)
 
     def _block(self, S: Indices, n: int, rng: np.random.Generator) -> Indices:
         """Return S₂: the landmarks and others drawn uniformly."""

@@ -9,7 +9,7 @@ from fewpairs.kernels.linalg.spectral import gram, pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod, Method
 from fewpairs.methods.cur import join
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
 __all__ = ["StaCUR"]
@@ -76,7 +76,7 @@ class StaCUR(LandmarkMethod):
             return cost.lines(min(2 * half, cost.n))
         return cost.cross(half, half)
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read columns and rows, and estimate the core."""
         if not self.independent:
             S1 = S2 = self.draw(oracle.n, rng)

@@ -1,6 +1,6 @@
 """Student: a small network that learns from the pairs already paid for.
 
-Its scalars are features of the two items (principal components of embeddings where
+Its inputs are features of the two items (principal components of embeddings where
 there are any, profiles of the landmarks' columns always), which it goes on to improve
 itself, and what the prior and the low rank say of the pair.
 """
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.kernels.pair_network.network import PairNetwork
-from fewpairs.model.training_pairs import PairInputs, TrainingPairs
+from fewpairs.model.pair_inputs import BlockInputs, PairInputs
+from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
-from fewpairs.types import Indices
 
 __all__ = ["Student", "profiles"]
 
@@ -102,26 +102,15 @@ class Student:
         )
         return time.monotonic() - started, done
 
-    def pairs(
-        self, i: Indices, j: Indices, base: NDArray[Any], cheap: NDArray[Any] | None
-    ) -> NDArray[np.float32]:
+    def pairs(self, inputs: PairInputs) -> NDArray[np.float32]:
         """Return its predictions of pairs."""
+        i, j, base, cheap = inputs
         scalars = np.stack(self._scalars(base, cheap), axis=1)
-        out = pair_network.predict(self.network, i, j, scalars)
-        return self._scaled(out)
+        return self._scaled(pair_network.predict(self.network, i, j, scalars))
 
-    def score(self, inputs: PairInputs) -> NDArray[np.float32]:
-        """Return its predictions of pairs with these inputs."""
-        return self.pairs(*inputs)
-
-    def block(
-        self,
-        rows: Indices,
-        columns: Indices,
-        base: NDArray[Any],
-        cheap: NDArray[Any] | None,
-    ) -> NDArray[np.float32]:
+    def block(self, inputs: BlockInputs) -> NDArray[np.float32]:
         """Return its predictions of all rows with all columns."""
+        rows, columns, base, cheap = inputs
         scalars = self._scalars(base, cheap)
         out = pair_network.predict_block(self.network, rows, columns, scalars)
         return self._scaled(out)

@@ -1,38 +1,13 @@
-"""Pairs, what is said of them before they are read, and what they turn out to be."""
+"""Pairs that were paid for, to train on: inputs and values."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.types import Indices
+from fewpairs.model.pair_inputs import PairInputs
 
-__all__ = ["PairInputs", "TrainingPairs"]
-
-
-class PairInputs(NamedTuple):
-    """Pairs (i[t], j[t]) and what is said of each for nothing.
-
-    Attributes
-    ----------
-    base
-        What prior and low rank say together.
-    cheap
-        What the prior says alone; ``None`` where there is none.
-    """
-
-    i: Indices
-    j: Indices
-    base: NDArray[Any]
-    cheap: NDArray[Any] | None
-
-    def some(self, where: Any) -> "PairInputs":
-        """Return those of some of the pairs."""
-        cheap = None if self.cheap is None else self.cheap[where]
-        return PairInputs(self.i[where], self.j[where], self.base[where], cheap)
-
-    def __len__(self) -> int:
-        return len(self.i)
+__all__ = ["TrainingPairs"]
 
 
 class TrainingPairs:

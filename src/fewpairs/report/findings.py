@@ -13,7 +13,7 @@ from fewpairs.answers.left_out import (
     refined_an_item,
 )
 from fewpairs.kernels.linalg.spectral import symmetric_eigen
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 
@@ -59,7 +59,7 @@ def held_out(approx: Approximation) -> dict[str, Any] | None:
     evidence = approx.evidence
     if not isinstance(evidence, HeldOut) or not len(evidence.i):
         return None
-    guess = approx.factors.predict(evidence.i, evidence.j).astype(np.float64)
+    guess = approx.model.pairs(evidence.i, evidence.j).astype(np.float64)
     some = slice(None, _SHOWN_PAIRS)  # they are in random order already
     errors = np.abs(guess - evidence.truth)
     return {
@@ -89,7 +89,7 @@ def learning_curve(approx: Approximation) -> dict[str, Any] | None:
         rows = hide_rows(approx, min(share, _HIDDEN))
         if rows is None:
             continue
-        fit: Any = approx.factors
+        fit: Any = approx.model
         if share < 1:
             fit = partial_fit(approx, np.sort(order[: rows.landmarks]))
         points.append(
@@ -110,13 +110,13 @@ def learning_curve(approx: Approximation) -> dict[str, Any] | None:
     }
 
 
-def _unread_error(approx: Approximation, fit: Factors) -> float | None:
+def _unread_error(approx: Approximation, fit: Model) -> float | None:
     """Return the relative error of a fit on the held-out pairs."""
     held = approx.evidence
     if not isinstance(held, HeldOut):
         return None
     norm = float(np.sum(held.truth**2))
-    guess = fit.predict(held.i, held.j).astype(np.float64)
+    guess = fit.pairs(held.i, held.j).astype(np.float64)
     off = float(np.sum((held.truth - guess) ** 2))
     return math.sqrt(off / norm) if norm > 0 else None
 
@@ -124,7 +124,7 @@ def _unread_error(approx: Approximation, fit: Factors) -> float | None:
 def spectrum(approx: Approximation) -> Array:
     """Return the leading eigenvalues of the low-rank part, by magnitude."""
     left = approx.left.astype(np.float64)
-    signs = approx.factors.signature
+    signs = approx.model.low_rank.signature
     if signs is not None:
         R = np.linalg.qr(left)[1]
         values: NDArray[Any] = np.linalg.eigvalsh((R * signs) @ R.T)

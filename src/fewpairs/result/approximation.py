@@ -11,7 +11,8 @@ from scipy import sparse
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.factors import Factors
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.once import once
 from fewpairs.progress import Progress
 from fewpairs.reading.reader import Reader
@@ -71,7 +72,7 @@ class Approximation:
     True
     """
 
-    factors: Factors
+    model: Model
     known: Entries
     evidence: Certificate | HeldOut
     bill: Bill = field(default_factory=Bill)
@@ -87,17 +88,22 @@ class Approximation:
     @property
     def left(self) -> NDArray[Any]:
         """(n, r) array; the low-rank part is ``left @ right.T``."""
-        return self.factors.left
+        return self.model.left
 
     @property
     def right(self) -> NDArray[Any]:
         """(n, r) array; the low-rank part is ``left @ right.T``."""
-        return self.factors.right
+        return self.model.right
+
+    @property
+    def factors(self) -> LowRank:
+        """The low-rank part of the model."""
+        return self.model.low_rank
 
     @property
     def landmarks(self) -> Indices:
         """Positions of the items whose full row or column was read."""
-        return self.factors.landmarks
+        return self.model.landmarks
 
     @property
     def evaluations(self) -> int:
@@ -107,7 +113,7 @@ class Approximation:
     @property
     def method(self) -> str:
         """What was used, and why."""
-        return self.factors.words
+        return self.model.words
 
     @once
     def certificate(self) -> Certificate:
@@ -117,14 +123,14 @@ class Approximation:
         """
         if isinstance(self.evidence, Certificate):
             return self.evidence
-        return self.evidence.judge(self.factors, self.known)
+        return self.evidence.judge(self.model, self.known)
 
     @property
     def signature(self) -> NDArray[Any] | None:
         """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
         low-rank part; ``None`` for CUR methods, whose features are one-sided.
         """  # noqa: D205
-        return self.factors.feature_signature
+        return self.model.signature
 
     @once
     def factored(self) -> "Approximation":
@@ -137,7 +143,7 @@ class Approximation:
         unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
         return replace(
             self,
-            factors=self.factors.bare(),
+            model=self.model.bare(),
             known=nothing,
             evidence=unknown,
             source=None,
@@ -166,7 +172,7 @@ class Approximation:
             raise InputError(msg) from error
         shape = a.shape
         a, b = a.ravel(), b.ravel()
-        out = self.factors.predict(a, b)
+        out = self.model.pairs(a, b)
         known, values = self.known.lookup(a, b)
         out[known] = values[known]
         return out.reshape(shape)
@@ -178,7 +184,7 @@ class Approximation:
         """
         r = np.atleast_1d(self._positions(rows, 1))
         c = np.atleast_1d(self._positions(columns, 1))
-        out = self.factors.block(r, c)
+        out = self.model.block(r, c)
         self.known.overlay(out, r, c)
         return out
 
@@ -219,7 +225,7 @@ class Approximation:
         rows = columns if self.known.symmetric else self.known.rows
         rest = X.astype(np.result_type(X, self.left), copy=True)
         rest[self.known.line_indices("columns")] = 0
-        out = self.factors.times(rest)
+        out = self.model.times(rest)
         out += self._corrections @ rest
         for lines in columns:
             out += lines.values.T @ X[lines.indices]
@@ -235,7 +241,7 @@ class Approximation:
         (Z · signature)·Zᵀ, see ``signature``. With ``dim``, the leading directions of
         the low-rank part, by magnitude.
         """
-        features, signs = self.factors.features, self.factors.feature_signature
+        features, signs = self.model.features, self.model.signature
         if dim is None:
             return features.copy()
         if not isinstance(dim, (int, np.integer)) or not 1 <= dim <= features.shape[1]:
@@ -627,7 +633,7 @@ class Approximation:
                 np.concatenate([j, i[off]]),
                 np.concatenate([values, values[off]]),
             )
-        change = values - self.factors.predict(i, j)
+        change = values - self.model.pairs(i, j)
         return sparse.csr_array((change, (i, j)), shape=(n, n))
 
     def _lined(self) -> Indices:

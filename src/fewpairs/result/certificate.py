@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.matrix.entries import Entries, Moments
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
@@ -104,7 +104,7 @@ class HeldOut:
     rng: np.random.Generator
     verdict: Certificate | None = None
 
-    def judge(self, factors: Factors, read: Entries) -> Certificate:
+    def judge(self, model: Model, read: Entries) -> Certificate:
         """Compare the pairs with their predictions."""
         if self.verdict is not None:
             return self.verdict
@@ -112,11 +112,11 @@ class HeldOut:
         # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
         swap = (rng.random(len(truth)) < 0.5) & read.symmetric
         i, j = np.where(swap, self.j, self.i), np.where(swap, self.i, self.j)
-        guess = factors.predict(i, j)
+        guess = model.pairs(i, j)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             held = _held_badly(truth, truth - guess, truth)
-            unseen = _unseen_values(truth, held, factors, read, self.before)
-            unseen += held * _unseen_predictions(guess, truth, factors, read, rng)
+            unseen = _unseen_values(truth, held, model, read, self.before)
+            unseen += held * _unseen_predictions(guess, truth, model, read, rng)
         return _estimate(truth, truth - guess, self.before, read.pairs, unseen)
 
 
@@ -198,7 +198,7 @@ def _held_badly(
 def _unseen_values(
     truth: NDArray[np.float64],
     held_badly: float,
-    factors: Factors,
+    model: Model,
     read: Entries,
     before: Moments,
 ) -> float:
@@ -216,7 +216,7 @@ def _unseen_values(
         return 0.0
     squares = float(np.sum((values - mean) ** 2))
     some = slice(None, None, max(1, len(values) // _DRAWS))
-    residual = values[some] - factors.predict(i[some], j[some])
+    residual = values[some] - model.pairs(i[some], j[some])
     share = max(held_badly, _held_badly(values[some], residual, truth))
     return share * (read.pairs - before.number) * squares / looked_at
 
@@ -224,7 +224,7 @@ def _unseen_values(
 def _unseen_predictions(
     guess: NDArray[Any],
     truth: NDArray[np.float64],
-    factors: Factors,
+    model: Model,
     read: Entries,
     rng: np.random.Generator,
 ) -> float:
@@ -237,7 +237,7 @@ def _unseen_predictions(
     if not len(truth):
         return 0.0
     some = rng.permutation(read.n)[:_ITEMS]
-    norms = factors.row_norms(some)
+    norms = model.row_norms(some)
     sums = [np.cumsum(squares) for squares in norms]
     drawn = [
         np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(some) - 1)
@@ -247,7 +247,7 @@ def _unseen_predictions(
         return 0.0
     mean = truth.mean()
     i, j = some[drawn[0]], some[drawn[1]]
-    p = factors.predict(i, j).astype(np.float64)
+    p = model.pairs(i, j).astype(np.float64)
     unread = ~read.lookup(i, j)[0] & (i != j)
     beyond = unread & (np.abs(p - mean) > np.abs(guess - mean).max())
     chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
@@ -304,7 +304,7 @@ def _hall(quantile: float, skewness: float, m: int) -> float:
     return float((np.cbrt(inner) - 1) * root * 3 / skewness)
 
 
-def exact_certificate(known: Entries, factors: Factors) -> Certificate:
+def exact_certificate(known: Entries, model: Model) -> Certificate:
     """Return the true error of factors for a matrix that was read as a whole."""
     moments = known.moments()
     everything = np.arange(known.n)
@@ -314,7 +314,7 @@ def exact_certificate(known: Entries, factors: Factors) -> Certificate:
         rows = everything[start : start + step]
         truth = np.empty((len(rows), known.n))
         known.overlay(truth, rows, everything)
-        errors = truth - factors.block(rows, everything)
+        errors = truth - model.block(rows, everything)
         errors[np.arange(len(rows)), rows] = 0.0  # the diagonal is no pair
         off += float(np.sum(errors**2))
     if known.symmetric:

@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.matrix.entries import Axis, Entries, Moments
-from fewpairs.model.factors import Factors
-from fewpairs.model.files import (
-    as_json,
-    as_number,
-    read_layers,
-    read_maps,
-    write_layers,
-    write_maps,
-)
-from fewpairs.model.layered import Layered
+from fewpairs.model.saving import as_json, as_number, read_model, write_model
 from fewpairs.reading.oracle import Reading
 from fewpairs.reading.reader import Reader
 from fewpairs.result.approximation import Approximation
@@ -192,24 +183,16 @@ class _Loaded:
 
 
 def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
-    factors, known = approx.factors, approx.known
+    model, known = approx.model, approx.known
 
     def put(name: str, array: NDArray[Any]) -> None:
         np.save(folder / f"{name}.npy", array, allow_pickle=False)
 
-    put("left", factors.left)
-    put("landmarks", factors.landmarks)
-    if factors.signature is not None:
-        put("signature", factors.signature)
-    own_features = factors.features is not factors.left
-    if factors.other is not None:
-        put("right", factors.other)
-    if own_features:
-        put("features", factors.features)
+    facts = write_model(model, put)
     keys, values = known.scattered()
     put("scattered-keys", keys)
     put("scattered-values", values)
-    held_out = isinstance(approx.evidence, HeldOut)
+    facts["has"]["held-out"] = isinstance(approx.evidence, HeldOut)
     if isinstance(approx.evidence, HeldOut):
         put("held-out", np.column_stack([approx.evidence.i, approx.evidence.j]))
     blocks = {"columns": len(known.columns), "rows": len(known.rows)}
@@ -223,17 +206,8 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
         "n": known.n,
         "symmetric": known.symmetric,
         "diagonal": None if known.diagonal is None else float(known.diagonal),
-        "method": factors.words,
-        "exact": factors.exact,
         "items": _items_of(approx),
-        "layers": write_layers(factors, put),
-        "maps": write_maps(factors, put),
-        "has": {
-            "right": factors.other is not None,
-            "features": own_features,
-            "signature": factors.signature is not None,
-            "held-out": held_out,
-        },
+        **facts,
         "lines": blocks,
         "certificate": _plain(asdict(approx.certificate)),
         "bill": _plain(asdict(approx.bill)),
@@ -254,31 +228,10 @@ def _read(
     items: Items | None,
     kept: Indices | None,
 ) -> Approximation:
-    n, has = index["n"], index["has"]
-    left = get("left")
-    layers = index.get("layers")
-    kind: type[Factors] = Factors
-    more: dict[str, Any] = {}
-    if layers is not None:
+    n, given = index["n"], None
+    if index.get("layers") is not None:
         given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
-        kind, more = Layered, read_layers(layers, get, given)
-    factors = kind(
-        left=left,
-        landmarks=get("landmarks"),
-        words=index["method"],
-        signature=get("signature") if has["signature"] else None,
-        other=get("right") if has["right"] else None,
-        features=get("features") if has["features"] else left,
-        exact=index["exact"],
-        **more,
-        **read_maps(index.get("maps", {}), get),
-    )
-    rank = len(factors.signature) if factors.signature is not None else left.shape[1]
-    if left.shape != (n, rank) or (
-        factors.other is not None and factors.other.shape != left.shape
-    ):
-        msg = f"factors of shape {left.shape} for n = {n} and rank {rank}"
-        raise ValueError(msg)
+    model = read_model(index, get, given)
     known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
     keys, values = get("scattered-keys"), get("scattered-values")
     if len(keys) != len(values) or keys.min(initial=0) < 0 or (keys >= n * n).any():
@@ -297,9 +250,9 @@ def _read(
     certificate["interval"] = tuple(as_number(v) for v in certificate["interval"])
     verdict = Certificate(**certificate)
     evidence: Certificate | HeldOut = verdict
-    if has.get("held-out"):
+    if index["has"].get("held-out"):
         evidence = _held_out(get("held-out"), known, verdict)
-    return Approximation(factors, known, evidence, Bill(**index["bill"]))
+    return Approximation(model, known, evidence, Bill(**index["bill"]))
 
 
 def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> HeldOut:

@@ -17,7 +17,7 @@ from fewpairs.ledger.ledger import Identity, Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.matrix.cost import Budget, Cost, check_budget
 from fewpairs.matrix.entries import Entries
-from fewpairs.methods import Method, Nystrom, Regularized, as_method, with_prior
+from fewpairs.methods import Method, as_method, with_prior
 from fewpairs.once import once
 from fewpairs.progress import Progress, Silence, Status, as_progress
 from fewpairs.reading.oracle import Oracle, Reading
@@ -252,7 +252,7 @@ class Run:
         else:
             # Lines that are known cost nothing again.
             known = cost.lines(len(self.reading.entries.line_indices()))
-            again = known if isinstance(self.method, (Nystrom, Regularized)) else 0
+            again = known if self.method.reuses_columns else 0
             settled = split_budget(self.method, self.recipe, cost, left + again)
         return self._fit(left, lambda _: settled, left, paid)
 
@@ -279,8 +279,8 @@ class Run:
             if high <= target
             else f"the budget ended before the target error {target:g} was reached"
         )
-        factors = replace(approx.factors, words=f"{approx.method}; {verdict}")
-        return replace(approx, factors=factors)
+        model = replace(approx.model, words=f"{approx.method}; {verdict}")
+        return replace(approx, model=model)
 
     def _cost(self) -> Cost:
         asymmetric = self.recipe.symmetric is False
@@ -332,15 +332,15 @@ class Run:
             self._enter(budget, expected)
             for_symmetry = oracle.evaluations
             settled = plan(oracle)
-            factors = settled.method.fit(oracle, fit_rng)
+            model = settled.method.fit(oracle, fit_rng)
             for_fit = oracle.evaluations - for_symmetry
             evidence: Certificate | HeldOut
-            if factors.exact:
+            if model.exact:
                 known = oracle.read
                 evidence = hold_out(oracle, settled.held_out, certificate_rng)
             else:  # a yardstick that has read everything, answering from its factors
                 known = Entries(oracle.n, symmetric=oracle.symmetric)
-                evidence = exact_certificate(oracle.read, factors)
+                evidence = exact_certificate(oracle.read, model)
             if ledger is not None:
                 ledger.finish()
         bill = Bill(
@@ -357,8 +357,8 @@ class Run:
         )
         if paid is not None:
             bill = paid.plus(bill)
-        source = replace(self, reading=oracle.reading()) if factors.exact else None
-        return Approximation(factors, known, evidence, bill, source)
+        source = replace(self, reading=oracle.reading()) if model.exact else None
+        return Approximation(model, known, evidence, bill, source)
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[Ledger | None]:

@@ -1,6 +1,5 @@
 """Features of items from a few pairs, and a linear machine on them."""
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fewpairs.errors import InputError
-from fewpairs.methods import LandmarkMethod, Method, as_method
+from fewpairs.methods import Method, as_method
 from fewpairs.similarity.remembered import Store
 from fewpairs.sklearn.base import SimilarityEstimator, is_table
 
@@ -220,11 +219,8 @@ class SimilarityClassifier(ClassifierMixin, SimilarityEstimator):  # type: ignor
 def _with_landmarks(method: Any, landmarks: int, n: int) -> tuple[Method, float | None]:
     """Return a method with as many landmarks as there can be, and its budget."""
     chosen = as_method(method)
-    if not isinstance(chosen, LandmarkMethod):
-        return chosen, 0.05
-    if chosen.landmarks is None:
-        chosen = replace(chosen, landmarks=min(landmarks, n))
-    return chosen, None
+    given = chosen.with_landmarks(min(landmarks, n))
+    return (chosen, 0.05) if given is None else (given, None)
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:

@@ -11,8 +11,7 @@ from scipy import sparse
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Corrected, Rows
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.factors import Factors
-from fewpairs.model.layered import Layered
+from fewpairs.model.model import Model
 from fewpairs.types import Indices
 
 __all__ = ["FactoredPart"]
@@ -29,7 +28,7 @@ class FactoredPart:
 
     Attributes
     ----------
-    factors, known
+    model, known
         Those of an approximation.
     rows, signs
         (n, r) factors in float64; ``signs`` is ``None`` where the two halves of a row
@@ -38,7 +37,7 @@ class FactoredPart:
         The range that similarities are declared to have; (∞, −∞) if none is.
     """
 
-    factors: Factors
+    model: Model
     known: Entries
     rows: Rows
     signs: Rows | None
@@ -47,20 +46,20 @@ class FactoredPart:
     @classmethod
     def of(
         cls,
-        factors: Factors,
+        model: Model,
         known: Entries,
         call: str,
         declared: tuple[float, float] = (np.inf, -np.inf),
     ) -> "FactoredPart":
         """Return the factored part, or say that there is none."""
-        if isinstance(factors, Layered):
-            return cls(factors, known, *_layered_rows(factors, call), declared)
-        if factors.signature is not None:
-            signs = np.asarray(factors.signature, dtype=np.float64)
-            left = factors.left.astype(np.float64)
-            return cls(factors, known, left, signs, declared)
-        both = np.hstack([factors.left, factors.right]).astype(np.float64)
-        return cls(factors, known, both, None, declared)
+        if not model.is_low_rank:
+            return cls(model, known, *_factored_rows(model, call), declared)
+        if model.signature is not None:
+            signs = np.asarray(model.signature, dtype=np.float64)
+            left = model.left.astype(np.float64)
+            return cls(model, known, left, signs, declared)
+        both = np.hstack([model.left, model.right]).astype(np.float64)
+        return cls(model, known, both, None, declared)
 
     def possible(self) -> tuple[float, float]:
         """Return the declared range of the similarities."""
@@ -105,15 +104,15 @@ class FactoredPart:
         if self.known.symmetric:
             return values
         back_known, back = self.known.lookup(j, i)
-        values[~known] = self.factors.predict(i[~known], j[~known])
-        back[~back_known] = self.factors.predict(j[~back_known], i[~back_known])
+        values[~known] = self.model.pairs(i[~known], j[~known])
+        back[~back_known] = self.model.pairs(j[~back_known], i[~back_known])
         return np.asarray((values + back) / 2)
 
     def _bare(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return the factored part alone, one-sided where the method's is."""
-        if isinstance(self.factors, Layered):
-            return self._products(rows, columns)
-        return self.factors.block(rows, columns)
+        if self.model.is_low_rank:
+            return self.model.block(rows, columns)
+        return self._products(rows, columns)
 
     def _products(self, rows: Indices, columns: Indices) -> Rows:
         mirrored = _mirrored(self.rows[rows], signs=self.signs)
@@ -134,25 +133,25 @@ def _mirrored(rows: Rows, *, signs: Rows | None) -> Rows:
     return np.asarray(0.5 * np.roll(rows, rows.shape[-1] // 2, axis=-1))
 
 
-def _layered_rows(factors: Layered, call: str) -> tuple[Rows, Rows]:
+def _factored_rows(model: Model, call: str) -> tuple[Rows, Rows]:
     """Return the rows of the default, a constant and the guard's scale among them."""
-    rows = factors.features.astype(np.float64)
-    signs = np.asarray(factors.feature_signature, dtype=np.float64)
-    constant, curve = 0.0, factors.curve
+    rows = model.features.astype(np.float64)
+    signs = np.asarray(model.signature, dtype=np.float64)
+    constant, curve = 0.0, model.curve
     if curve is not None:
-        if factors.prior is None or factors.prior.embeddings is None:
+        if model.prior is None or model.prior.embeddings is None:
             msg = (
                 f"{call}: the prior is a similarity without embeddings and has no "
-                "factors. Pass of='answers', or a prior of embeddings to "
+                "model. Pass of='answers', or a prior of embeddings to "
                 "fewpairs.approximate."
             )
             raise InputError(msg)
         constant = float(curve.coefficients[0]) - curve.slope * curve.center
-    if factors.student is None:  # else the guard is the student's
-        scale = factors.guard.slope
+    if model.student is None and model.guard is not None:  # else it is the student's
+        scale = model.guard.slope
         rows = rows * np.sqrt(abs(scale))
         signs = signs * np.sign(scale)
-        constant = factors.guard.offset + scale * constant
+        constant = model.guard.offset + scale * constant
     if constant != 0.0:
         column = np.full((len(rows), 1), np.sqrt(abs(constant)))
         rows, signs = np.hstack([rows, column]), np.append(signs, np.sign(constant))

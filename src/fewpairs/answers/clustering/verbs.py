@@ -16,7 +16,7 @@ from fewpairs.answers.clustering.linkage import Linked
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Merges
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.factors import Factors
+from fewpairs.model.model import Model
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.reader import Reader
 from fewpairs.types import Indices
@@ -40,7 +40,7 @@ class Answering(Protocol):
     """What is needed of an approximation."""
 
     @property
-    def factors(self) -> Factors:
+    def model(self) -> Model:
         """What the method returned."""
 
     @property
@@ -181,7 +181,7 @@ def _with_exact_merges(
     """Read pairs that decide merges; return the factored part with them in it."""
 
     def part(known: Entries) -> FactoredPart:
-        return FactoredPart.of(approx.factors, known, call, _declared(approx))
+        return FactoredPart.of(approx.model, known, call, _declared(approx))
 
     # A threshold that tells nothing is to be found out before anything is paid for.
     range_of = tree.components(part(approx.known), threshold, call, progress)
@@ -206,7 +206,7 @@ def _linked(approx: Answering, of: str, call: str) -> Linked:
         raise InputError(msg)
     if of == "answers":
         return Answers(approx)
-    return FactoredPart.of(approx.factors, approx.known, call, _declared(approx))
+    return FactoredPart.of(approx.model, approx.known, call, _declared(approx))
 
 
 def _declared(approx: Answering) -> tuple[float, float]:

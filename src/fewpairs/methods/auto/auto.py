@@ -16,7 +16,8 @@ from fewpairs.methods.auto.student_rounds import refine_with_student
 from fewpairs.methods.base import Method
 from fewpairs.methods.landmarks import Sampling, Uniform
 from fewpairs.methods.regularized import Regularized
-from fewpairs.model.factors import Factors
+from fewpairs.model.guard import Guard
+from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.priors import Prior
 
@@ -79,6 +80,7 @@ class Auto(Method):
     allowance: int | None = field(default=None, repr=False)
 
     needs_symmetric: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.student not in (True, False, "auto"):
@@ -139,7 +141,7 @@ class Auto(Method):
         """Return what to do when all pairs can be read: nothing is left to predict."""
         return Regularized(landmarks=cost.n, mu=0.0, centering="none")
 
-    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Factors:
+    def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Spend the allowance in the order of the class's description."""
         rng, draw_rng, student_rng = rng.spawn(3)
         budget = self.price(oracle.cost)
@@ -156,7 +158,8 @@ class Auto(Method):
             spending.buy_landmarks(spending.left)
             model = work.low_rank(proposing=False)
             why = "values too large or small for refinement"
-            return replace(model, words=f"{why}; {work.described}").lean()
+            said = f"{why}; {work.described}"
+            return replace(model, guard=Guard(), words=said).lean()
         learns = self._student_pays(oracle)
         refined = _REFINED[self.purpose][learns] * budget
         if learns:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
 from fewpairs.matrix.entries import Entries
-from fewpairs.model.layered import Layered
-from fewpairs.model.training_pairs import PairInputs
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.types import Indices
 
 __all__ = ["Candidates", "ceilings", "find"]
@@ -121,7 +121,7 @@ class Candidates:
         return self.base.ravel()[places], cheap
 
 
-def find(model: Layered, known: Entries, most: int) -> Candidates:
+def find(model: Model, known: Entries, most: int) -> Candidates:
     """Return every item's candidates by a model's predictions, and by its prior.
 
     Price: one pass of blockwise products of all rows with all columns; memory
@@ -140,10 +140,11 @@ def find(model: Layered, known: Entries, most: int) -> Candidates:
     )
 
     def look(rows: Indices) -> None:
-        base, cheap = model.base_block(rows, everything)
-        score = base = base.astype(np.float32, copy=False)
+        inputs = model.block_inputs(rows, everything)
+        score = base = inputs.base.astype(np.float32, copy=False)
+        cheap = inputs.cheap
         if model.student is not None:
-            score = model.student.block(rows, everything, base, cheap)
+            score = model.student.block(inputs._replace(base=base))
         # What is read is out of the question, so its inputs need not be kept.
         known.hide(score, rows)
         top = largest(score, most)

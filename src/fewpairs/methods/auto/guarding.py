@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods.auto.spending import Spending
-from fewpairs.model.factors import Factors
-from fewpairs.model.layered import Guard, Layered
+from fewpairs.model.guard import Guard
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 
 __all__ = ["guarded", "mean_of"]
@@ -19,16 +20,16 @@ FEWEST_LANDMARKS = 4
 
 
 def guarded(
-    spending: Spending, model: Layered, described: str, words: list[str]
-) -> Factors:
+    spending: Spending, model: Model, described: str, words: list[str]
+) -> Model:
     """Shrink the result as far as random pairs do not confirm it."""
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
     model = replace(model, guard=Guard(0.0, 1.0, low, high))
-    guess = model.predict(i, j).astype(np.float64)
+    guess = model.pairs(i, j).astype(np.float64)
     if model.ceilings is not None and len(truth):
         free = replace(model, ceilings=None)
-        unbound = free.predict(i, j).astype(np.float64)
+        unbound = free.pairs(i, j).astype(np.float64)
         if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
@@ -39,18 +40,18 @@ def guarded(
     return replace(model, guard=guard, words=text).lean()
 
 
-def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Factors:
+def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Model:
     """Return the mean of random pairs, for want of anything better."""
     mean, variance = float(values.mean()), float(values.var()) / len(values)
     if len(spending.landmarks) >= FEWEST_LANDMARKS and variance > 0:
         mean += _pooled(spending, mean, variance)
-    return Factors(
+    low_rank = LowRank(
         np.full((spending.n, 1), math.sqrt(abs(mean))),
-        spending.landmarks.astype(np.int64),
-        f"{why}: every unread pair gets the mean of random ones, {mean:.4g}",
-        signature=np.array([1.0 if mean >= 0 else -1.0]),
+        np.array([1.0 if mean >= 0 else -1.0]),
         left_map=RowMap(np.empty(0, dtype=np.int64), np.empty((0, 0)), 0, mean),
     )
+    words = f"{why}: every unread pair gets the mean of random ones, {mean:.4g}"
+    return Model(low_rank, spending.landmarks.astype(np.int64), words)
 
 
 def _pooled(spending: Spending, mean: float, variance: float) -> float:

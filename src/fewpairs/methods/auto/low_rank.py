@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from fewpairs.methods import residual
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.regularized import in_words
-from fewpairs.model.layered import Layered
-from fewpairs.model.training_pairs import PairInputs, TrainingPairs
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
+from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Alike, Prior
 from fewpairs.types import Indices
 
@@ -33,7 +34,7 @@ class LowRankStage:
         self.described = ""
         self._fitted: tuple[int, residual.ResidualFit] | None = None
 
-    def low_rank(self, *, proposing: bool = True) -> Layered:
+    def low_rank(self, *, proposing: bool = True) -> Model:
         """Fit to all columns that were bought; ``proposing``: to find candidates by."""
         spending, before = self.spending, self._fitted
         S = spending.landmarks
@@ -60,7 +61,7 @@ class LowRankStage:
         slow, quick = _LEARNING
         return float(np.clip((quick - rate) / (quick - slow), 0.2, 1.0))
 
-    def column_pairs(self, model: Layered, most: int | None = None) -> TrainingPairs:
+    def column_pairs(self, model: Model, most: int | None = None) -> TrainingPairs:
         """Return the landmarks' columns, each pair once, or a sample of them."""
         S, C = self.spending.landmarks, self.spending.columns
         n = len(C)
@@ -69,7 +70,7 @@ class LowRankStage:
         some = np.arange(n)
         if most is not None:
             some = self.spending.rng.permutation(n)[: max(1, most // len(S))]
-        base, cheap = model.base_block(some, S)
+        _, _, base, cheap = model.block_inputs(some, S)
         item, place = np.nonzero(rank[some][:, None] > np.arange(len(S))[None, :])
         training = TrainingPairs()
         inputs = PairInputs(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.model.training_pairs import PairInputs
+from fewpairs.model.pair_inputs import PairInputs
 
 __all__ = ["Ranking"]
 

@@ -1,5 +1,6 @@
 """Refinement: reading what looks most similar, in rounds, each improving the next."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.ranking import Ranking
-from fewpairs.model.layered import Layered
+from fewpairs.model.model import Model
 from fewpairs.model.student import profiles
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.types import Indices
@@ -39,8 +40,8 @@ class Last(NamedTuple):
 
 
 def refine(
-    work: LowRankStage, model: Layered, evaluations: int
-) -> tuple[Layered, list[str]]:
+    work: LowRankStage, model: Model, evaluations: int
+) -> tuple[Model, list[str]]:
     """Read what looks most similar; buy landmarks for what is left.
 
     Returns the model and what was done, in words.
@@ -84,7 +85,7 @@ def refine(
     return put_under(model, last), [f"{2 * read / n:.0f} exact neighbours an item"]
 
 
-def put_under(model: Layered, last: Last | None) -> Layered:
+def put_under(model: Model, last: Last | None) -> Model:
     """Put what is left unread under what refinement found last.
 
     Not where those pairs were predicted well: then so are the others.
@@ -96,7 +97,7 @@ def put_under(model: Layered, last: Last | None) -> Layered:
     missed = np.mean((model.before_guard(some.i, some.j) - some.values) ** 2)
     if missed < _PREDICTED**2 * np.var(some.values):
         return model
-    return model.with_ceilings(candidates.ceilings(len(model.left), *last))
+    return replace(model, ceilings=candidates.ceilings(model.n, *last))
 
 
 def _fit(

@@ -7,7 +7,7 @@ import numpy as np
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.refinement import Last, put_under
-from fewpairs.model.layered import Layered
+from fewpairs.model.model import Model
 from fewpairs.model.student import Student, profiles
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.reading.oracle import Oracle
@@ -28,8 +28,8 @@ _SCANNED = 6_000_000  # pairs that a student may look at as a whole
 
 
 def refine_with_student(
-    work: LowRankStage, model: Layered, seconds: float, rng: np.random.Generator
-) -> tuple[Layered, list[str]]:
+    work: LowRankStage, model: Model, seconds: float, rng: np.random.Generator
+) -> tuple[Model, list[str]]:
     """Train a student on everything paid for, and refine by it, in turns.
 
     Returns the model with its student, and what was done, in words.
@@ -47,7 +47,7 @@ def refine_with_student(
     training.add(model.inputs(i, j), values)
     features = profiles(spending.columns, work.prior)
     student = Student.start(features, training.values, training.inputs.cheap, rng)
-    taught = model.with_student(student)
+    taught = replace(model, student=student)
     timed = _TimedTraining(student, spending.oracle, seconds, rng)
     timed.train(training, _FIRST_STEPS, "")
 
@@ -69,7 +69,7 @@ def refine_with_student(
         if not looks:
             often = anew or found.partner.size <= _OFTEN
             found.score_anew(
-                student.score, None if often else 4 * (2 * wanted // n) + 16
+                student.pairs, None if often else 4 * (2 * wanted // n) + 16
             )
         by_prior = _BY_PRIOR if confirmed else _BLINDLY * (turn < _BLIND_ROUNDS)
         inputs = found.choose_by_both(wanted, spending.oracle.read, by_prior=by_prior)

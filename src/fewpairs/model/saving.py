@@ -1,4 +1,4 @@
-"""Layer files: what a model has besides its low rank, as arrays and facts."""
+"""Saving a model: arrays by name, and facts that JSON can hold."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,28 +9,72 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.model.curve import Curve
-from fewpairs.model.factors import Factors
-from fewpairs.model.layered import Guard, Layered
+from fewpairs.model.guard import Guard
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.model.student import Student
 from fewpairs.similarity.priors import Alike, Prior
 
-__all__ = [
-    "as_json",
-    "as_number",
-    "read_layers",
-    "read_maps",
-    "write_layers",
-    "write_maps",
-]
+__all__ = ["as_json", "as_number", "read_model", "write_model"]
+
+Put = Callable[[str, NDArray[Any]], None]
+Get = Callable[[str], NDArray[Any]]
 
 
-def write_maps(
-    factors: Factors, put: Callable[[str, NDArray[Any]], None]
-) -> dict[str, Any]:
-    """Write what makes rows of the factors for new items."""
-    sides: dict[str, Any] = {"averaged": factors.averaged}
-    for name, side in (("left", factors.left_map), ("right", factors.right_map)):
+def write_model(model: Model, put: Put) -> dict[str, Any]:
+    """Hand over every array by name, and return the facts."""
+    low_rank = model.low_rank
+    own_features = model.features is not model.left
+    put("left", model.left)
+    put("landmarks", model.landmarks)
+    if low_rank.signature is not None:
+        put("signature", low_rank.signature)
+    if low_rank.other is not None:
+        put("right", low_rank.other)
+    if own_features:
+        put("features", model.features)
+    return {
+        "method": model.words,
+        "exact": model.exact,
+        "layers": None if model.is_low_rank else _write_components(model, put),
+        "maps": _write_maps(low_rank, put),
+        "has": {
+            "right": low_rank.other is not None,
+            "features": own_features,
+            "signature": low_rank.signature is not None,
+        },
+    }
+
+
+def read_model(facts: dict[str, Any], get: Get, prior: Prior | None) -> Model:
+    """Return a model that was written; ``prior``: one that could not be saved."""
+    n, has, components = facts["n"], facts["has"], facts.get("layers")
+    low_rank = LowRank(
+        get("left"),
+        signature=get("signature") if has["signature"] else None,
+        other=get("right") if has["right"] else None,
+        **_read_maps(facts.get("maps", {}), get),
+    )
+    left, other, signs = low_rank.left, low_rank.other, low_rank.signature
+    rank = left.shape[1] if signs is None else len(signs)
+    if left.shape != (n, rank) or (other is not None and other.shape != left.shape):
+        msg = f"factors of shape {left.shape} for n = {n} and rank {rank}"
+        raise ValueError(msg)
+    return Model(
+        low_rank,
+        landmarks=get("landmarks"),
+        words=facts["method"],
+        features=get("features") if has["features"] else left,
+        exact=facts["exact"],
+        **({} if components is None else _read_components(components, get, prior)),
+    )
+
+
+def _write_maps(low_rank: LowRank, put: Put) -> dict[str, Any]:
+    """Write what makes rows of the low rank for new items."""
+    sides: dict[str, Any] = {"averaged": low_rank.averaged}
+    for name, side in (("left", low_rank.left_map), ("right", low_rank.right_map)):
         if side is None:
             continue
         put(f"{name}-map-landmarks", side.landmarks)
@@ -47,10 +91,8 @@ def write_maps(
     return sides
 
 
-def read_maps(
-    sides: dict[str, Any], get: Callable[[str], NDArray[Any]]
-) -> dict[str, Any]:
-    """Return what makes rows of the factors for new items."""
+def _read_maps(sides: dict[str, Any], get: Get) -> dict[str, Any]:
+    """Return what makes rows of the low rank for new items."""
 
     def side(name: str) -> RowMap | None:
         if name not in sides:
@@ -74,42 +116,35 @@ def _write_alike(prior: Prior | None) -> dict[str, Any] | None:
     return {"scale": prior.alike.scale, "directions": has}
 
 
-def _read_alike(
-    layers: dict[str, Any], get: Callable[[str], NDArray[Any]]
-) -> Alike | None:
-    facts = layers.get("alike")
+def _read_alike(facts: dict[str, Any] | None, get: Get) -> Alike | None:
     if facts is None:
         return None
     directions = get("prior-directions") if facts["directions"] else None
     return Alike(facts["scale"], get("prior-means"), directions)
 
 
-def write_layers(
-    factors: Factors, put: Callable[[str, NDArray[Any]], None]
-) -> dict[str, Any] | None:
-    """Write what a layered model has besides its low rank."""
-    if not isinstance(factors, Layered):
-        return None
-    prior, curve, student = factors.prior, factors.curve, factors.student
+def _write_components(model: Model, put: Put) -> dict[str, Any]:
+    """Write what a model has besides its low rank."""
+    prior, curve, student = model.prior, model.curve, model.student
     if prior is not None and prior.embeddings is not None:
         put("prior", prior.embeddings)
         if prior.alike is not None:
             put("prior-means", prior.alike.means)
             if prior.alike.directions is not None:
                 put("prior-directions", prior.alike.directions)
-    proposer = factors.proposer
+    proposer = model.proposer
     apart = proposer is not None and proposer is not prior
     if apart and proposer is not None and proposer.embeddings is not None:
         put("proposer", proposer.embeddings)
-    if factors.ceilings is not None:
-        put("ceilings", factors.ceilings)
-    if factors.feature_signs is not None:
-        put("feature-signs", factors.feature_signs)
+    if model.ceilings is not None:
+        put("ceilings", model.ceilings)
+    if model.feature_signs is not None:
+        put("feature-signs", model.feature_signs)
     if student is not None:
         for name, array in pair_network.arrays(student.network).items():
             put(f"student-{name}", array)
     return {
-        "guard": [as_json(float(part)) for part in factors.guard],
+        "guard": [as_json(float(part)) for part in model.guard or Guard()],
         "prior": None if prior is None else prior.name,
         "embeddings": prior is not None and prior.embeddings is not None,
         "alike": _write_alike(prior),
@@ -120,8 +155,8 @@ def write_layers(
         "curve": None
         if curve is None
         else [curve.center, curve.scale, *map(float, curve.coefficients)],
-        "ceilings": factors.ceilings is not None,
-        "feature signs": factors.feature_signs is not None,
+        "ceilings": model.ceilings is not None,
+        "feature signs": model.feature_signs is not None,
         "student": None
         if student is None
         else {
@@ -136,33 +171,33 @@ def write_layers(
     }
 
 
-def read_layers(
-    layers: dict[str, Any], get: Callable[[str], NDArray[Any]], prior: Prior | None
+def _read_components(
+    facts: dict[str, Any], get: Get, prior: Prior | None
 ) -> dict[str, Any]:
-    """Return what makes a layered model of its low rank."""
+    """Return what a model has besides its low rank."""
     given = prior
-    if layers["embeddings"]:
-        prior = Prior.of_embeddings(get("prior"), _read_alike(layers, get))
-    elif layers["prior"] is not None and prior is None:
+    if facts["embeddings"]:
+        prior = Prior.of_embeddings(get("prior"), _read_alike(facts.get("alike"), get))
+    elif facts["prior"] is not None and prior is None:
         msg = (
-            f"fewpairs.load: this approximation needs its prior, {layers['prior']}, "
+            f"fewpairs.load: this approximation needs its prior, {facts['prior']}, "
             "which is a recipe and not saved. Pass prior= and items=."
         )
         raise InputError(msg)
-    curve, student = layers["curve"], layers["student"]
-    facts = layers.get("proposer", {})
+    curve, student = facts["curve"], facts["student"]
+    proposed = facts.get("proposer", {})
     proposer = given  # a recipe cannot be saved
-    if facts.get("embeddings"):
+    if proposed.get("embeddings"):
         proposer = Prior.of_embeddings(get("proposer"))
-    elif facts.get("is prior"):
+    elif proposed.get("is prior"):
         proposer = prior
     return {
         "proposer": proposer,
-        "prior": prior if layers["prior"] is not None else None,
+        "prior": prior if facts["prior"] is not None else None,
         "curve": curve and Curve(curve[0], curve[1], np.array(curve[2:])),
-        "guard": Guard(*(as_number(part) for part in layers["guard"])),
-        "ceilings": get("ceilings") if layers["ceilings"] else None,
-        "feature_signs": get("feature-signs") if layers["feature signs"] else None,
+        "guard": Guard(*(as_number(part) for part in facts["guard"])),
+        "ceilings": get("ceilings") if facts["ceilings"] else None,
+        "feature_signs": get("feature-signs") if facts["feature signs"] else None,
         "student": student
         and Student(
             pair_network.from_arrays(

@@ -1,4 +1,4 @@
-"""Factors: a low rank, K ≈ left @ right.T."""
+"""LowRank: K ≈ left @ right.T, and how new items get rows of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,34 +13,24 @@ from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.model.row_maps import RowMap
 from fewpairs.types import Indices
 
-__all__ = ["Factors"]
+__all__ = ["LowRank"]
 
 _GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
-    """What a method returns: K ≈ left @ right.T, and how it came about.
+class LowRank:
+    """K ≈ left @ right.T.
 
     Attributes
     ----------
     left
         (n, r) array.
-    landmarks
-        Items whose full row or column was read.
-    words
-        What was done and why, for the receipt.
     signature
         ±1 for each column of ``left`` where right = left · signature; such factors
         are kept once.
     other
         ``right`` where it is an array of its own.
-    features
-        (n, k) features of the items for classifiers, clustering and plots; ``left``
-        if not given.
-    exact
-        Whether answers take the known entries instead of the factors. Only the
-        best-rank yardstick, which has read everything, says no.
     left_map, right_map
         How new items get rows of ``left``, and of ``other``; ``None``: they cannot.
     averaged
@@ -48,25 +38,24 @@ class Factors:
     """
 
     left: NDArray[Any]
-    landmarks: Indices
-    words: str
     signature: NDArray[Any] | None = None
     other: NDArray[Any] | None = None
-    features: NDArray[Any] = None  # type: ignore[assignment]
-    exact: bool = True
     left_map: RowMap | None = None
     right_map: RowMap | None = None
     averaged: bool = False
 
     def __post_init__(self) -> None:
         if (self.other is None) == (self.signature is None):
-            msg = "Factors: give either a signature or the other factor."
+            msg = "LowRank: give either a signature or the other factor."
             raise InputError(msg)
-        if self.features is None:
-            object.__setattr__(self, "features", self.left)
-        for array in (self.left, self.other, self.features):
+        for array in (self.left, self.other):
             if array is not None:  # every answer rests on them
                 array.flags.writeable = False
+
+    @classmethod
+    def nothing(cls, n: int) -> "LowRank":
+        """Return a low rank of rank 0: all entries are 0."""
+        return cls(np.empty((n, 0)), signature=np.empty(0))
 
     @cached_property
     def right(self) -> NDArray[Any]:
@@ -75,12 +64,7 @@ class Factors:
             return self.other
         return self.left if self._semidefinite else self.left * self._signs
 
-    @property
-    def feature_signature(self) -> NDArray[Any] | None:
-        """±1 for each column of ``features``, where they are two-sided."""
-        return self.signature
-
-    def predict(self, i: Indices, j: Indices) -> NDArray[Any]:
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return (left @ right.T)[i[t], j[t]] for every t."""
         out = np.empty(len(i), dtype=self.left.dtype)
         for part in _parts(len(i), self.left.shape[1]):
@@ -93,9 +77,11 @@ class Factors:
         left, right = self._sides(rows, columns)
         return np.asarray(left @ right.T)
 
-    def bare(self) -> "Factors":
-        """Return the low-rank part alone."""
-        return self
+    def times(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Return left @ (right.T @ x)."""
+        if self.other is not None:
+            return np.asarray(self.left @ (self.other.T @ x))
+        return np.asarray(self.left @ ((self.left.T @ x).T * self._signs).T)
 
     def row_norms(self, rows: Indices) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return ‖left[i]‖² and ‖right[i]‖² for every i in ``rows``."""
@@ -110,12 +96,6 @@ class Factors:
                 squares[part] = np.einsum("nr,nr->n", gathered, gathered)
             norms.append(squares)
         return norms[0], norms[1]
-
-    def times(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return left @ (right.T @ x)."""
-        if self.other is not None:
-            return np.asarray(self.left @ (self.other.T @ x))
-        return np.asarray(self.left @ ((self.left.T @ x).T * self._signs).T)
 
     @property
     def _semidefinite(self) -> bool:

@@ -23,7 +23,7 @@ from experiments.data import workshop
 from experiments.machine import tensor
 from fewpairs.kernels.wmd.word_movers_cuda import count_gpus
 from fewpairs.ledger.opening import identity_of
-from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.opening import open_oracle
 from fewpairs.similarity.exponential import as_distance
 
 __all__ = [
@@ -129,7 +129,7 @@ def _columns(
     with _turn(path.with_suffix(".lock")), fp.Ledger(path).session() as ledger:
         scorer = metric.bind(words)
         scorer.prepare(tell)
-        oracle = Oracle(
+        oracle = open_oracle(
             scorer,
             metric,
             ledger=ledger,

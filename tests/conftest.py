@@ -9,6 +9,8 @@ import pytest
 from hypothesis import settings
 
 import fewpairs as fp
+from fewpairs.matrix.budget import Budget
+from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 
 # A shell's background jobs ignore Ctrl-C and hand that down; tests send it to children.
@@ -52,7 +54,9 @@ def oracle_of(K: np.ndarray, *, symmetric: bool | None = None, **options) -> Ora
     """An oracle that reads K, through the public similarity."""
     facts = {k: options.pop(k) for k in ("diagonal",) if k in options}
     similarity = fp.from_matrix(K, symmetric=symmetric, **facts)
-    return Oracle(similarity.bind(range(len(K))), similarity, **options)
+    if "budget" in options:
+        options["budget"] = Budget.of(options["budget"], "budget")
+    return open_oracle(similarity.bind(range(len(K))), similarity, **options)
 
 
 def random_matrix(n: int, *, symmetric: bool, seed: int = 0) -> np.ndarray:

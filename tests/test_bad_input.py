@@ -39,7 +39,9 @@ def test_items_that_are_no_items(items, message):
         (0.0, r"budget is 0\.0; a share lies above 0 and up to 1\.0"),
         (1.5, r"budget is 1\.5; a share lies above 0"),
         (float("nan"), "budget is nan; a share lies above 0"),
-        ("5%", "budget is '5%', which is not a number"),
+        ("lots", "budget is 'lots', which is not a number"),
+        ("200%", "budget is 200%; a share lies above 0 and up to 100%"),
+        ("0/item", "budget is 0/item; nothing can be read for that"),
         (True, "budget is True, which is not a number"),
     ],
 )

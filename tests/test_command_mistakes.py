@@ -86,7 +86,7 @@ MISTAKES = [
     ("approximate good.txt -s ratio -b 200%", r"--budget is 200%; .* up to 100%"),
     (
         "approximate good.txt -s ratio -b lots",
-        r"--budget is 'lots', which is no number",
+        r"--budget is 'lots', which is not a number",
     ),
     ("approximate good.txt -s ratio -b 7", r"needs [\d,]+ evaluations.*Raise budget"),
     (

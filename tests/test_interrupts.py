@@ -12,7 +12,7 @@ import pytest
 import fewpairs as fp
 from fewpairs.interrupts import Shield, exposed, shut
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.opening import open_oracle
 
 SOURCE = str(Path(fp.__file__).parent)
 N = 12
@@ -69,7 +69,7 @@ def read(kind, how, pulse):
     answers = []
     similarity = recipes(answers)[kind]
     ledger = Ledger()
-    oracle = Oracle(similarity.bind(list(range(N))), similarity, ledger=ledger)
+    oracle = open_oracle(similarity.bind(list(range(N))), similarity, ledger=ledger)
     answers.clear()  # of the check of the symmetry, which no pulse meets
     stopped = False
     with pulse:

@@ -61,7 +61,7 @@ def test_a_fitted_item_gets_its_own_row_again(name):
         (approx.transform(again.tolist()), approx.embedding()),
     ):
         np.testing.assert_allclose(rows, own[again], rtol=1e-9, atol=1e-9)
-    maps = [approx.model.left_map, approx.model.right_map]
+    maps = [approx.factors.left_map, approx.factors.right_map]
     read = np.concatenate([side.landmarks for side in maps if side is not None])
     assert placed.evaluations == len(again) * len(np.unique(read))
 
@@ -145,7 +145,7 @@ def test_values_that_were_read_are_exact():
         range(N), similarity, method=fp.Auto(student=False), prior=X[:N], budget=0.2
     )
     placed = approx.project(list(range(N, N + NEW)), prior=X[N:])
-    at = approx.model.left_map.landmarks
+    at = approx.factors.left_map.landmarks
     np.testing.assert_allclose(placed.block(columns=at), K[N:][:, at], rtol=1e-6)
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import fewpairs as fp
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.reading.oracle import Oracle
+from fewpairs.matrix.budget import Budget
+from fewpairs.reading.opening import open_oracle
 from tests.conftest import Counting, oracle_of, random_matrix
 
 N = 30
@@ -17,7 +18,10 @@ def counted_oracle(K, *, symmetric, **options):
     function = Counting(K)
     diagonal = options.pop("diagonal", None)
     similarity = fp.from_function(function, symmetric=symmetric, diagonal=diagonal)
-    return Oracle(similarity.bind(range(len(K))), similarity, **options), function
+    if "budget" in options:
+        options["budget"] = Budget.of(options["budget"], "budget")
+    scorer = similarity.bind(range(len(K)))
+    return open_oracle(scorer, similarity, **options), function
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
@@ -140,7 +144,7 @@ def test_wherever_a_run_fails_another_pays_for_the_rest_alone(symmetric, seed):
 
         similarity = fp.from_function(judge, symmetric=symmetric, chunk=7, name="judge")
         scorer = similarity.bind(range(20))
-        return Oracle(scorer, similarity, symmetrize=False, ledger=ledger)
+        return open_oracle(scorer, similarity, symmetrize=False, ledger=ledger)
 
     for most in np.sort(np.random.default_rng(seed).integers(20, 100, 3)):
         with pytest.raises(fp.SimilarityError, match="down"):
@@ -247,7 +251,7 @@ def test_pairs_that_columns_failed_on_are_still_missing():
 
     similarity = fp.from_function(fails, symmetric=False, name="judge")
     ledger = Ledger()
-    oracle = Oracle(similarity.bind(list(range(N))), similarity, ledger=ledger)
+    oracle = open_oracle(similarity.bind(list(range(N))), similarity, ledger=ledger)
     i, j = np.array([3, 3, 5]), np.array([5, 8, 8])
     with pytest.raises(fp.SimilarityError, match="the service is down"):
         oracle.columns(np.array([3, 5, 8]))

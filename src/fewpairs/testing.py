@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewpairs.matrix.budget import Budget
 from fewpairs.methods.base import Method
+from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import bind
@@ -117,7 +119,9 @@ def check_method(method: Method, *, n: int = 60, seed: int = 0) -> None:
 
     def fitted(budget: int | None) -> tuple[Oracle, Any]:
         scorer = similarity.bind(range(n))
-        oracle = Oracle(scorer, similarity, budget=budget)
+        oracle = open_oracle(
+            scorer, similarity, budget=Budget.of(budget, "check_method: budget")
+        )
         settled = method.resolve(oracle.cost, oracle.remaining)
         return oracle, settled.fit(oracle, np.random.default_rng(seed))
 

@@ -123,7 +123,9 @@ def duplicates(
         spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
         given = read_texts(source, how, say)
         equal = _equal_pairs(given.texts)  # too many are an error before it is paid
-        whole = options.as_budget(budget) == 1.0 and len(given.texts) <= _ALL_AT_ONCE
+        whole = (
+            options.as_budget(budget).is_everything and len(given.texts) <= _ALL_AT_ONCE
+        )
         if whole and method == "auto":
             recipe = make_similarity(spec)
             found = all_matches(

@@ -8,7 +8,7 @@ import typer
 from fewpairs.cli.inputs import FORMATS, Reading
 from fewpairs.cli.recipes import NAMES, Spec
 from fewpairs.errors import InputError
-from fewpairs.matrix.cost import Budget
+from fewpairs.matrix.budget import Budget
 from fewpairs.methods import BY_NAME
 
 __all__ = [
@@ -211,33 +211,12 @@ def spec_of(  # noqa: PLR0917 - the options, in the order of the signatures
 
 
 def as_budget(text: str) -> Budget:
-    """Return a budget as the library takes it.
+    """Return a budget, as the library takes it.
 
-    >>> as_budget("5%"), as_budget("0.05"), as_budget("100,000"), as_budget("100%")
-    (0.05, 0.05, 100000, 1.0)
+    >>> [as_budget(text).given for text in ("5%", "0.05", "100,000", "100%", "4/item")]
+    [0.05, 0.05, 100000, 1.0, '4/item']
     """
-    plain = text.strip().replace(",", "").replace("_", "").replace(" ", "")
-    cure = "Pass a share such as 5%, or a number of evaluations such as 100000."
-    try:
-        if plain.endswith("%"):
-            share = float(plain[:-1]) / 100
-        elif plain.lstrip("+-").isdigit():
-            number = int(plain)
-            if number < 1:
-                msg = f"--budget is {text}; nothing can be read for that. {cure}"
-                raise InputError(msg)
-            return number
-        else:
-            share = float(plain)
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        msg = f"--budget is {text!r}, which is no number. {cure}"
-        raise InputError(msg) from None
-    if not 0 < share <= 1:
-        msg = f"--budget is {text}; a share lies above 0 and up to 100%. {cure}"
-        raise InputError(msg)
-    return share
+    return Budget.of(text, "--budget")
 
 
 def as_method_name(name: str) -> str:

@@ -1,14 +1,10 @@
-"""Cost: what reading a part of the matrix costs, in evaluations."""
+"""Cost: what reading a part of the matrix takes, in evaluations."""
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
 
-from fewpairs.errors import InputError
+from fewpairs.similarity.base import Similarity
 
-__all__ = ["Budget", "Cost", "check_budget"]
-
-Budget = float | int | None
+__all__ = ["Cost"]
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,29 @@ class Cost:
     symmetric: bool
     calls: int
     free_diagonal: bool
+
+    @classmethod
+    def of(
+        cls,
+        similarity: Similarity,
+        n: int,
+        *,
+        symmetrize: bool,
+        symmetric: bool | None = None,
+    ) -> "Cost":
+        """Return the cost of the matrix that is read of a similarity of n items.
+
+        ``symmetric`` is what was found; by default what is declared, where a symmetry
+        that is not known is taken for granted.
+        """
+        if symmetric is None:
+            symmetric = similarity.symmetric is not False
+        return cls(
+            n,
+            symmetric=symmetric or symmetrize,
+            calls=2 if symmetrize and not symmetric else 1,
+            free_diagonal=similarity.diagonal is not None,
+        )
 
     @property
     def pairs(self) -> int:
@@ -64,41 +83,14 @@ class Cost:
         """Price of the whole matrix."""
         return self.principal(self.n)
 
-    def limit(self, budget: Budget) -> int | None:
-        """Return the evaluations that a checked budget allows; ``None``: no limit."""
-        if budget is None:
-            return None
-        if isinstance(budget, Integral):
-            return int(budget)
-        if budget == 1.0:
-            return self.everything()
-        price_of_a_pair = self.calls if self.symmetric else 2
-        return math.floor(float(budget) * self.pairs * price_of_a_pair + 1e-9)
+    @property
+    def each(self) -> int:
+        """Evaluations per distinct pair, both entries where they differ."""
+        return self.calls if self.symmetric else 2
 
     def share(self, evaluations: int) -> float:
         """Return evaluations as a share of the distinct pairs: a float budget."""
-        price_of_a_pair = self.calls if self.symmetric else 2
-        return evaluations / (self.pairs * price_of_a_pair)
+        return evaluations / (self.pairs * self.each)
 
     def _price(self, entries: int, diagonal: int) -> int:
         return entries * self.calls + (0 if self.free_diagonal else diagonal)
-
-
-def check_budget(budget: Budget, call: str) -> Budget:
-    """Return a budget that makes sense, or say what one is."""
-    cure = (
-        "Pass a share of the pairs, such as 0.05, a whole number of evaluations, "
-        "such as 100_000, or None for what the method needs."
-    )
-    if budget is None:
-        return None
-    if isinstance(budget, bool) or not isinstance(budget, Real):
-        msg = f"{call}: budget is {budget!r:.60}, which is not a number. {cure}"
-        raise InputError(msg)
-    if not isinstance(budget, Integral) and not 0 < float(budget) <= 1:
-        msg = f"{call}: budget is {budget}; a share lies above 0 and up to 1.0. {cure}"
-        raise InputError(msg)
-    if isinstance(budget, Integral) and budget < 1:
-        msg = f"{call}: budget is {budget}; nothing can be read for that. {cure}"
-        raise InputError(msg)
-    return int(budget) if isinstance(budget, Integral) else float(budget)

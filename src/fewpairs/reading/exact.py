@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.progress import Progress
-from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.opening import open_oracle
 from fewpairs.similarity.binding import as_similarity, bind, listed
 
 __all__ = ["exact_matrix"]
@@ -32,7 +32,7 @@ def exact_matrix(
     call = "fewpairs.evaluation.exact_matrix"
     recipe = as_similarity(similarity, call)
     scorer = bind(listed(items, None, call), recipe, call)
-    oracle = Oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
+    oracle = open_oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
     if progress is not None:
         progress.start("all pairs", oracle.cost.everything())
     try:

@@ -11,7 +11,9 @@ from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Identity, Ledger
 from fewpairs.matrix.entries import Entries
 from fewpairs.once import once
-from fewpairs.reading.oracle import Oracle, Reading
+from fewpairs.reading.opening import open_oracle
+from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.run_entries import Reading
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.joined import Joined
@@ -64,7 +66,7 @@ class Reader:
     def oracle(self) -> Oracle:
         """The reader of fitted pairs; it has no budget, see `allow`."""
         before = Reading(self._reading.entries.copy(), self._reading.symmetric)
-        return Oracle(
+        return open_oracle(
             self._scorer,
             self.similarity,
             symmetrize=self._symmetrize,
@@ -86,7 +88,7 @@ class Reader:
     @property
     def money(self) -> float:
         """What that cost."""
-        return self.oracle.money if "oracle" in self.__dict__ else 0.0
+        return self.oracle.account.money if "oracle" in self.__dict__ else 0.0
 
     @property
     def known(self) -> Entries:
@@ -115,11 +117,11 @@ class Reader:
         """Give the oracle so many evaluations; more is a `BudgetError`."""
         oracle = self.oracle
         with oracle.lock, self._session():
-            oracle.limit = oracle.evaluations + evaluations
+            oracle.account.limit = oracle.evaluations + evaluations
             try:
                 yield oracle
             finally:
-                oracle.limit = None
+                oracle.account.limit = None
 
     @contextmanager
     def _session(self) -> Iterator[None]:
@@ -135,7 +137,7 @@ class Reader:
         joined = Joined(self.similarity, self.items, self._scorer, new_items, call)
         one_sided = self._reading.symmetric or self._symmetrize
         entries = Entries(joined.n, symmetric=one_sided)
-        return Oracle(
+        return open_oracle(
             joined,
             self.similarity,
             symmetrize=self._symmetrize,

@@ -16,8 +16,8 @@ from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.matrix.entries import Axis, Entries, Moments
 from fewpairs.model.saving import as_json, as_number, read_model, write_model
-from fewpairs.reading.oracle import Reading
 from fewpairs.reading.reader import Reader
+from fewpairs.reading.run_entries import Reading
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
 from fewpairs.result.certificate import Certificate, HeldOut

@@ -15,13 +15,16 @@ from fewpairs.execution import PortableScorer, Workers, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.ledger import Identity, Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
-from fewpairs.matrix.cost import Budget, Cost, check_budget
+from fewpairs.matrix.budget import Budget, GivenBudget
+from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods import Method, as_method, with_prior
 from fewpairs.once import once
 from fewpairs.progress import Progress, Silence, Status, as_progress
-from fewpairs.reading.oracle import Oracle, Reading
+from fewpairs.reading.opening import open_oracle
+from fewpairs.reading.oracle import Oracle
 from fewpairs.reading.reader import Reader
+from fewpairs.reading.run_entries import Reading
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
 from fewpairs.result.certificate import (
@@ -46,7 +49,7 @@ def approximate(
     *,
     column: str | None = None,
     method: str | Method = "auto",
-    budget: Budget = 0.05,
+    budget: GivenBudget = 0.05,
     seed: int = 0,
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
@@ -75,11 +78,12 @@ def approximate(
         ``fp.SMSNystrom(landmarks=250)``. With a name, the landmarks follow from the
         budget.
     budget
-        A hard limit. A float is a share of the n(n−1)/2 distinct pairs (1.0 is
-        everything: the diagonal too, and on top the up to eight mirror images that
-        check an unproven symmetry), an int a number of evaluations, ``None`` what
-        a method with given landmarks needs. A declared diagonal is free. An
-        asymmetric similarity takes two evaluations a pair.
+        A hard limit. A float, or a text such as ``"5%"``, is a share of the n(n−1)/2
+        distinct pairs (1.0 is everything: the diagonal too, and on top the up to eight
+        mirror images that check an unproven symmetry), an int a number of evaluations,
+        ``"50/item"`` 50 pairs per item, that is 25·n, ``None`` what a method with given
+        landmarks needs. A declared diagonal is free. An asymmetric similarity takes two
+        evaluations per pair.
     seed
         Same seed, same result.
     symmetrize
@@ -136,7 +140,7 @@ def approximate(
     """
     call = "fewpairs.approximate"
     chosen = as_method(method)
-    budget = check_budget(budget, call)
+    allowed = Budget.of(budget, f"{call}: budget")
     check_executor(executor, call)
     check_target(target_error, call)
     ledger = as_ledger(store, call)
@@ -159,10 +163,10 @@ def approximate(
         identity=partial(identity_of, recipe, known_by(items, listed_items)),
         dropped=_dropped(scorer, listed_items),
     )
-    expected = foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     if target_error is None:
-        return run.from_nothing(budget, expected)
-    return run.until(target_error, budget)
+        return run.from_nothing(allowed, expected)
+    return run.until(target_error, allowed)
 
 
 @dataclass(frozen=True)
@@ -220,23 +224,15 @@ class Run:
 
         return self._fit(budget, plan, expected.evaluations)
 
-    def grow(self, approx: Approximation, budget: Budget) -> Approximation:
+    def grow(self, approx: Approximation, budget: GivenBudget) -> Approximation:
         """Go on from what was read, up to a larger budget for all of it."""
         call = "Approximation.grow"
-        budget = check_budget(budget, call)
-        if self.reading is None or budget is None:
+        allowed = Budget.of(budget, f"{call}: budget")
+        if self.reading is None or not allowed.is_limited:
             msg = f"{call}: budget is {budget}; pass a share of the pairs or a number."
             raise InputError(msg)
-        symmetric = self.reading.symmetric
-        cost = Cost(
-            self.scorer.n,
-            symmetric=symmetric or self.symmetrize,
-            calls=1 if symmetric or not self.symmetrize else 2,
-            free_diagonal=self.recipe.diagonal is not None,
-        )
-        limit = cost.limit(budget) or 0
-        if budget == 1.0 and isinstance(budget, float):
-            limit += approx.bill.for_symmetry
+        cost = self._cost(symmetric=self.reading.symmetric)
+        limit = allowed.limit(cost, on_top=approx.bill.for_symmetry) or 0
         paid = approx.bill.plus_answers(self.reader.evaluations, self.reader.charged)
         # Not what was paid for now: with a ledger that would depend on what it knew.
         left = limit - paid.charged
@@ -248,23 +244,27 @@ class Run:
             raise BudgetError(msg, needed=paid.charged + 1, allowed=limit)
         everything = self.method.everything(cost)
         if limit >= cost.everything() and everything is not None:
-            settled = BudgetSplit(everything, 0, left)
+            split = BudgetSplit(everything, 0, left)
         else:
             # Lines that are known cost nothing again.
             known = cost.lines(len(self.reading.entries.line_indices()))
             again = known if self.method.reuses_columns else 0
-            settled = split_budget(self.method, self.recipe, cost, left + again)
-        return self._fit(left, lambda _: settled, left, paid)
+            more = Budget.of_evaluations(left + again)
+            split = split_budget(self.method, self.recipe, cost, more)
+        return self._fit(Budget.of_evaluations(left), lambda _: split, left, paid)
 
     def until(self, target: float, budget: Budget) -> Approximation:
         """Grow until the certificate's upper end is below a target."""
         cost = self._cost()
-        most = cost.limit(1.0 if budget is None else budget) or 0
+        most = budget.limit(cost)
+        if most is None:
+            most = cost.everything()
         size = most
         while size // 2 >= most // 16 and self._affordable(size // 2, cost):
             size //= 2
-        settled = split_budget(self.method, self.recipe, cost, size)
-        approx = self.from_nothing(size, settled)
+        first = Budget.of_evaluations(size)
+        split = split_budget(self.method, self.recipe, cost, first)
+        approx = self.from_nothing(first, split)
         while approx.certificate.interval[1] > target and size < most:
             size = min(2 * size, most)
             if size <= approx.bill.charged:
@@ -282,18 +282,14 @@ class Run:
         model = replace(approx.model, words=f"{approx.method}; {verdict}")
         return replace(approx, model=model)
 
-    def _cost(self) -> Cost:
-        asymmetric = self.recipe.symmetric is False
-        return Cost(
-            self.scorer.n,
-            symmetric=self.symmetrize or not asymmetric,
-            calls=2 if asymmetric and self.symmetrize else 1,
-            free_diagonal=self.recipe.diagonal is not None,
-        )
+    def _cost(self, *, symmetric: bool | None = None) -> Cost:
+        n, symmetrize = self.scorer.n, self.symmetrize
+        return Cost.of(self.recipe, n, symmetrize=symmetrize, symmetric=symmetric)
 
     def _affordable(self, evaluations: int, cost: Cost) -> bool:
         try:
-            split_budget(self.method, self.recipe, cost, evaluations)
+            allowed = Budget.of_evaluations(evaluations)
+            split_budget(self.method, self.recipe, cost, allowed)
         except BudgetError:
             return False
         return True
@@ -317,7 +313,7 @@ class Run:
             self.scorer.prepare(lambda what: self.progress.start(what, None))
             started = time.perf_counter()
             self.progress.start("evaluating", expected)
-            oracle = Oracle(
+            oracle = open_oracle(
                 self.scorer,
                 self.recipe,
                 budget=budget,
@@ -331,13 +327,13 @@ class Run:
             )
             self._enter(budget, expected)
             for_symmetry = oracle.evaluations
-            settled = plan(oracle)
-            model = settled.method.fit(oracle, fit_rng)
+            split = plan(oracle)
+            model = split.method.fit(oracle, fit_rng)
             for_fit = oracle.evaluations - for_symmetry
             evidence: Certificate | HeldOut
             if model.exact:
                 known = oracle.read
-                evidence = hold_out(oracle, settled.held_out, certificate_rng)
+                evidence = hold_out(oracle, split.held_out, certificate_rng)
             else:  # a yardstick that has read everything, answering from its factors
                 known = Entries(oracle.n, symmetric=oracle.symmetric)
                 evidence = exact_certificate(oracle.read, model)
@@ -353,7 +349,7 @@ class Run:
             evaluating=oracle.seconds,
             computing=max(0.0, time.perf_counter() - started - oracle.seconds),
             charged=oracle.charged,
-            money=oracle.money,
+            money=oracle.account.money,
         )
         if paid is not None:
             bill = paid.plus(bill)
@@ -388,12 +384,12 @@ class Run:
             return
         prior = getattr(self.method, "prior", None)
         before = None if self.reading is None else self.reading.entries.moments().number
-        asked = (repr(self.method), budget, self.seed, self.symmetrize, before)
+        asked = (repr(self.method), budget.given, self.seed, self.symmetrize, before)
         embeddings = None if prior is None else prior.embeddings
         key = fingerprint([*asked, prior and prior.name, embeddings])
         facts = {
             "method": type(self.method).__name__,
-            "budget": budget,
+            "budget": budget.given,
             "seed": self.seed,
             "expected": expected,
         }

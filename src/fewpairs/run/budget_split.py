@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 from fewpairs.errors import BudgetError, InputError
-from fewpairs.matrix.cost import Budget, Cost
+from fewpairs.matrix.budget import Budget
+from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.symmetry import pairs_to_check
 from fewpairs.methods import Method
 from fewpairs.result.certificate import pairs_for
@@ -31,7 +32,7 @@ def split_budget(
     after an error gives the result of one that never failed.
     """
     calls = cost.calls
-    limit = cost.limit(budget)
+    limit = budget.limit(cost)
     if limit is None:
         method = method.resolve(cost, None)
         price = method.price(cost)
@@ -39,7 +40,7 @@ def split_budget(
         held_out = min(pairs_for(price, calls), unread)
         return BudgetSplit(method, held_out, price + held_out * calls)
     check = 2 * pairs_to_check(similarity, cost.n, limit)
-    left = limit if budget == 1.0 and isinstance(budget, float) else limit - check
+    left = limit if budget.is_everything else limit - check
     everything = method.everything(cost)
     if everything is not None and everything.price(cost) <= left:
         return BudgetSplit(everything, 0, check + everything.price(cost))
@@ -86,11 +87,5 @@ def foresee(
             "symmetric=True, or use symmetrize=True."
         )
         raise InputError(msg)
-    asymmetric = similarity.symmetric is False
-    cost = Cost(
-        n,
-        symmetric=symmetrize or not asymmetric,
-        calls=2 if asymmetric and symmetrize else 1,
-        free_diagonal=similarity.diagonal is not None,
-    )
+    cost = Cost.of(similarity, n, symmetrize=symmetrize)
     return split_budget(method, similarity, cost, budget)

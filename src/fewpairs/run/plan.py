@@ -11,8 +11,9 @@ import numpy as np
 
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
-from fewpairs.matrix.cost import Budget, check_budget
+from fewpairs.matrix.budget import Budget, GivenBudget
 from fewpairs.methods import Method, as_method
+from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 from fewpairs.result.bill import duration
 from fewpairs.run.arguments import check_seed
@@ -85,7 +86,7 @@ class Plan:
 def plan(
     items: Iterable[Any] | None,
     similarity: Any,
-    budget: Budget = 0.05,
+    budget: GivenBudget = 0.05,
     *,
     column: str | None = None,
     method: str | Method = "auto",
@@ -113,21 +114,21 @@ def plan(
     """
     call = "fewpairs.plan"
     chosen = as_method(method)
-    budget = check_budget(budget, call)
+    allowed = Budget.of(budget, f"{call}: budget")
     seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
     listed_items = listed(items, column, call)
     started = time.perf_counter()
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
-    foresee(chosen, recipe, scorer.n, budget, symmetrize=symmetrize)
+    foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 
     # The same pairs settle the symmetry as in the run itself: they are paid for once.
     rng, *_ = np.random.default_rng(seed).spawn(3)
     ledger = as_ledger(store, call) or Ledger()
     with ledger.session():
-        oracle = Oracle(
+        oracle = open_oracle(
             scorer,
             recipe,
             symmetrize=symmetrize,
@@ -136,7 +137,7 @@ def plan(
             identity=partial(identity_of, recipe, known_by(items, listed_items)),
         )
         ledger.start("plan", {"method": "a plan's sample"})
-        expected = split_budget(chosen, recipe, oracle.cost, budget)
+        expected = split_budget(chosen, recipe, oracle.cost, allowed)
         each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
         ledger.finish()
     everything = oracle.cost.everything()

@@ -1,0 +1,55 @@
+"""Account: what a run has spent, what it is charged, and what it may still spend."""
+
+from fewpairs.errors import BudgetError
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.progress import Progress
+
+__all__ = ["Account"]
+
+
+class Account:
+    """Counts evaluations, and refuses what the budget does not cover.
+
+    Attributes
+    ----------
+    limit
+        Evaluations that the budget allows; ``None``: no limit.
+    evaluations, money
+        Calls of the similarity made so far, one per pair, and what they cost.
+    charged
+        Calls that the requests take, made now or paid for before: the same whatever a
+        ledger knows.
+    """
+
+    def __init__(self, ledger: Ledger, progress: Progress, price: float) -> None:
+        self.limit: int | None = None
+        self.evaluations = 0
+        self.charged = 0
+        self.money = 0.0
+        self._ledger, self._progress, self._price = ledger, progress, price
+
+    @property
+    def remaining(self) -> int | None:
+        """Evaluations that the budget still allows; ``None``: no limit."""
+        return None if self.limit is None else self.limit - self.evaluations
+
+    def count(self, evaluations: int) -> None:
+        """Enter evaluations that were made."""
+        self.evaluations += evaluations
+        money = evaluations * self._price
+        self.money += money
+        self._ledger.count(evaluations, money)
+        spend = getattr(self._progress, "spend", None)
+        if money and spend is not None:  # watchers need not listen to it
+            spend(money)
+        self._progress.advance(evaluations)
+
+    def afford(self, price: int) -> None:
+        """Refuse what the budget does not cover, before it is evaluated."""
+        if self.remaining is not None and price > self.remaining:
+            msg = (
+                f"reading this takes {price:,} evaluations, and {self.remaining:,} of "
+                f"the budget of {self.limit:,} are left. Raise budget= to "
+                f"{self.evaluations + price:,} or more."
+            )
+            raise BudgetError(msg, needed=price, allowed=self.remaining)

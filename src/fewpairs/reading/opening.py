@@ -1,0 +1,149 @@
+"""Opening an oracle: the symmetry is found out first, and everything put together."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fewpairs.errors import SimilarityError, StoreError
+from fewpairs.execution import PortableScorer, Serial, Workers
+from fewpairs.ledger.ledger import Identity, Ledger
+from fewpairs.matrix.budget import Budget
+from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.symmetry import BothOrders, compare, draw_pairs, pairs_to_check
+from fewpairs.progress import Progress, Silence
+from fewpairs.reading.account import Account
+from fewpairs.reading.evaluator import Evaluator
+from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.run_entries import Reading, RunEntries
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.types import Indices
+
+__all__ = ["open_oracle"]
+
+
+class _Found(NamedTuple):
+    """Whether a similarity is symmetric, and the pairs that say so."""
+
+    symmetric: bool
+    checked: tuple[Indices, Indices] | None = None
+    sample: BothOrders | None = None
+
+
+def open_oracle(
+    scorer: Scorer,
+    similarity: Similarity,
+    *,
+    budget: Budget | None = None,
+    symmetrize: bool = True,
+    ledger: Ledger | None = None,
+    progress: Progress | None = None,
+    rng: np.random.Generator | None = None,
+    identity: Callable[[], Identity] | None = None,
+    before: Reading | None = None,
+    workers: Workers | None = None,
+    lock: AbstractContextManager[Any] | None = None,
+) -> Oracle:
+    """Find out whether a similarity is symmetric, and return its oracle.
+
+    Evaluations: two for each of up to eight pairs, where the symmetry is not proven.
+
+    Parameters
+    ----------
+    scorer, similarity
+        The similarity, bound to its items, and its declared facts.
+    budget
+        The most that may be spent.
+    symmetrize
+        Whether an asymmetric similarity is read as ½(K + Kᵀ).
+    ledger
+        Where evaluations are kept; one that holds some already makes them free.
+    progress
+        Told of every finished chunk.
+    rng
+        Draws the pairs on which an unproven symmetry is checked.
+    identity
+        Fingerprints the similarity and the items, where a ledger has to know.
+    before
+        What an earlier run read and found: this one goes on from there.
+    workers
+        Those who call the similarity; by default it is called here, chunk by chunk.
+    lock
+        Held while a request is answered; by default the ledger's own.
+    """
+    n, budget = scorer.n, budget or Budget()
+    own_ledger = Ledger() if ledger is None else ledger
+    account = Account(own_ledger, progress or Silence(), scorer.price)
+    workers = workers or Serial(PortableScorer(scorer, similarity, None))
+    evaluator = Evaluator(workers, scorer, account.count)
+
+    taken = Cost.of(similarity, n, symmetrize=symmetrize, symmetric=True)
+    on_top = 2 * pairs_to_check(similarity, n, None)
+    account.limit = budget.limit(taken, on_top=on_top)
+    found = (
+        _find_symmetry(similarity, n, account, evaluator, ledger=own_ledger, rng=rng)
+        if before is None
+        else _Found(before.symmetric)
+    )
+    cost = Cost.of(similarity, n, symmetrize=symmetrize, symmetric=found.symmetric)
+    account.limit = budget.limit(cost, on_top=account.evaluations)
+    known = own_ledger.open(
+        n,
+        similarity=similarity.name,
+        symmetric=found.symmetric,
+        symmetrized=cost.calls == 2,
+        diagonal=similarity.diagonal,
+        identity=identity,
+        sample=found.sample and found.sample.entries(symmetric=cost.symmetric),
+    )
+    if before is not None and ledger is None:
+        own_ledger.entries = known = before.entries
+    read = known
+    if before is not None:
+        read = before.entries
+    elif ledger is not None:
+        read = Entries(n, symmetric=cost.symmetric, diagonal=similarity.diagonal)
+    oracle = Oracle(
+        cost,
+        RunEntries(read, known),
+        account,
+        evaluator=evaluator,
+        dtype=scorer.dtype,
+        ledger=own_ledger,
+        progress=progress or Silence(),
+        lock=lock or own_ledger.lock,
+    )
+    if found.checked is not None:  # they have been paid for
+        i, j = found.checked
+        oracle.pairs(*((i, j) if cost.symmetric else (np.r_[i, j], np.r_[j, i])))
+        account.charged = 2 * len(i)
+    return oracle
+
+
+def _find_symmetry(
+    similarity: Similarity,
+    n: int,
+    account: Account,
+    evaluator: Evaluator,
+    *,
+    ledger: Ledger,
+    rng: np.random.Generator | None,
+) -> _Found:
+    """Take what is proven, or what the ledger says, or compare both orders."""
+    size = pairs_to_check(similarity, n, account.limit)
+    if not size:
+        return _Found(bool(similarity.symmetric))
+    i, j = draw_pairs(n, size, rng or np.random.default_rng(0))
+    if ledger.symmetric is not None:  # found and paid for by another run
+        return _Found(ledger.symmetric, (i, j))
+    account.afford(2 * size)
+    first, second = np.column_stack([i, j]), np.column_stack([j, i])
+    outcome = evaluator.score(first.ravel(), second.ravel())
+    if outcome.error is not None:
+        if isinstance(outcome.error, (SimilarityError, StoreError)):
+            outcome.error.ledger = ledger
+        raise outcome.error
+    sample = BothOrders(i, j, outcome.values[::2], outcome.values[1::2])
+    return _Found(compare(similarity, sample), (i, j), sample)

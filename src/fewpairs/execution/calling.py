@@ -38,6 +38,7 @@ class Outcome(NamedTuple):
     evaluations: int
     seconds: float = 0.0
     error: BaseException | None = None
+    money: float = 0.0
 
 
 def call(scorer: Scorer, name: str, task: Task) -> Outcome:
@@ -55,6 +56,7 @@ def call(scorer: Scorer, name: str, task: Task) -> Outcome:
             there.evaluations + back.evaluations,
             there.seconds + back.seconds,
             back.error,
+            there.money + back.money,
         )
     # (a, b) and (b, a) side by side: an error then splits one pair only. The diagonal
     # has no other side and is evaluated once.
@@ -90,12 +92,13 @@ def _score(
     except BaseException as stop:  # noqa: BLE001 - Ctrl-C: keep what was paid for
         error = stop
     seconds = time.perf_counter() - start
+    spent = scorer.spent()
 
     out = np.full(shape, np.nan) if values is None else np.asarray(values)
     if values is not None:
         error = error or _refuse(name, out, shape)
     if out.shape != shape or out.dtype.kind not in "biuf":
-        return Outcome(np.full(shape, np.nan), 0, seconds, error)
+        return Outcome(np.full(shape, np.nan), 0, seconds, error, spent or 0.0)
     # Integers and half floats would overflow where both orders are averaged.
     out = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
     finite = np.isfinite(out)
@@ -109,7 +112,8 @@ def _score(
             pair=(int(i), int(j)),
         )
         out = np.where(finite, out, np.nan)
-    return Outcome(out, done, seconds, error)
+    money = scorer.price * done if spent is None else spent
+    return Outcome(out, done, seconds, error, money)
 
 
 def _refuse(name: str, out: NDArray[Any], shape: tuple[int, ...]) -> Exception | None:

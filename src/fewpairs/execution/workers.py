@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fewpairs.errors import InputError
+from fewpairs.errors import InputError, SimilarityError
 from fewpairs.execution.calling import Outcome, Task, call
 from fewpairs.similarity.base import Scorer, Similarity
 
@@ -85,7 +85,23 @@ def work(key: str, task: Task, payload: bytes | None = None) -> Outcome | None:
                 del _BOUND[next(iter(_BOUND))]
             _BOUND[place] = scorer, name
         bound = _BOUND[place]
-    return call(*bound, task)
+    outcome = call(*bound, task)
+    if outcome.error is None:
+        return outcome
+    return outcome._replace(error=_portable(outcome.error))
+
+
+def _portable(error: BaseException) -> BaseException:
+    """Return an error that can travel: one that cannot would cost what was paid for."""
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301 - our own, of just now
+    except Exception:  # noqa: BLE001 - whatever does not want to be pickled
+        words = str(error)
+        for kind in (KeyboardInterrupt, SystemExit, GeneratorExit):
+            if isinstance(error, kind):
+                return kind(words)
+        return SimilarityError(words or type(error).__name__)
+    return error
 
 
 class Workers(ABC):

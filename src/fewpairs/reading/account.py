@@ -21,22 +21,21 @@ class Account:
         ledger knows.
     """
 
-    def __init__(self, ledger: Ledger, progress: Progress, price: float) -> None:
+    def __init__(self, ledger: Ledger, progress: Progress) -> None:
         self.limit: int | None = None
         self.evaluations = 0
         self.charged = 0
         self.money = 0.0
-        self._ledger, self._progress, self._price = ledger, progress, price
+        self._ledger, self._progress = ledger, progress
 
     @property
     def remaining(self) -> int | None:
         """Evaluations that the budget still allows; ``None``: no limit."""
         return None if self.limit is None else self.limit - self.evaluations
 
-    def count(self, evaluations: int) -> None:
-        """Enter evaluations that were made."""
+    def count(self, evaluations: int, money: float = 0.0) -> None:
+        """Enter evaluations that were made, and what was charged for them."""
         self.evaluations += evaluations
-        money = evaluations * self._price
         self.money += money
         self._ledger.count(evaluations, money)
         spend = getattr(self._progress, "spend", None)

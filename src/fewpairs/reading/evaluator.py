@@ -34,7 +34,7 @@ class Evaluator:
     scorer
         Its facts: how many pairs make a chunk, whether it has blocks of its own.
     report
-        Told of every finished call: how many evaluations it was.
+        Told of every finished call: how many evaluations it was, and their cost.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Evaluator:
     """
 
     def __init__(
-        self, workers: Workers, scorer: Scorer, report: Callable[[int], None]
+        self, workers: Workers, scorer: Scorer, report: Callable[[int, float], None]
     ) -> None:
         self.averages = False
         self.seconds = 0.0
@@ -149,7 +149,7 @@ class Evaluator:
 
     def _book(self, outcome: Outcome) -> None:
         self.seconds += outcome.seconds
-        self._report(outcome.evaluations)
+        self._report(outcome.evaluations, outcome.money)
 
 
 class _Job(NamedTuple):

@@ -27,7 +27,7 @@ class Bill:
     charged
         Evaluations that this takes, made now or paid for in a ledger before.
     money
-        What the evaluations cost, where each has a price.
+        What was charged for them, attempts that came to nothing included.
     """
 
     similarity: str = "unknown"
@@ -58,13 +58,14 @@ class Bill:
         }
         return replace(more, **sums)
 
-    def plus_answers(self, evaluations: int, charged: int) -> "Bill":
+    def plus_answers(self, evaluations: int, charged: int, money: float) -> "Bill":
         """Return the bill with what was read after the run."""
         return replace(
             self,
             evaluations=self.evaluations + evaluations,
             for_answers=self.for_answers + evaluations,
             charged=self.charged + charged,
+            money=self.money + money,
         )
 
 

@@ -233,7 +233,10 @@ class Run:
             raise InputError(msg)
         cost = self._cost(symmetric=self.reading.symmetric)
         limit = allowed.limit(cost, on_top=approx.bill.for_symmetry) or 0
-        paid = approx.bill.plus_answers(self.reader.evaluations, self.reader.charged)
+        reader = self.reader
+        paid = approx.bill.plus_answers(
+            reader.evaluations, reader.charged, reader.money
+        )
         # Not what was paid for now: with a ledger that would depend on what it knew.
         left = limit - paid.charged
         if left < 1:

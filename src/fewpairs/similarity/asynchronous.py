@@ -1,12 +1,10 @@
 """An asynchronous function as a similarity: a service, an LLM judge, a paid scorer."""
 
 import asyncio
-import contextlib
 import math
-import random
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,16 +14,13 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.similarity.event_loop import MISTAKES, Batch, Judge, LoopThread
+from fewpairs.similarity.gate import Terms
 from fewpairs.types import Indices
 
 __all__ = ["from_async"]
 
-_LONGEST_PAUSE = 30.0
-# Mistakes in a program, which are there the next time too.
-_MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError)
 _CHUNK = 8  # calls per concurrent call, in one chunk
-
-Judge = Callable[[Any, Any], Awaitable[Any]]
 
 
 def from_async(
@@ -72,8 +67,12 @@ def from_async(
     rate
         Calls that may be started in a second; ``None``: no limit.
     cost_per_call
-        Money that an answered call costs, for the bill, the progress and the ledger.
-        Attempts that failed are not in it.
+        Money that an answered call costs, for the bill, the progress and the ledger:
+        also one whose answer was no use (no number, or a ``ValueError``,
+        ``LookupError`` or ``TypeError`` while it was read) and was asked for again. A
+        refusal (an error with a status of 400 or more), a broken connection and a call
+        that took too long cost nothing. An error with an attribute ``billed`` (True or
+        False) knows better.
     repeats
         Calls whose answers are averaged into one evaluation. They count as one, and
         cost as many as they are.
@@ -139,18 +138,6 @@ def _check_number(
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How calls are made."""
-
-    concurrency: int
-    retries: int
-    timeout: float | None
-    pause: float
-    rate: float | None
-    repeats: int
-
-
-@dataclass(frozen=True)
 class _AsyncSimilarity(Similarity):
     function: Judge
     terms: Terms
@@ -184,18 +171,22 @@ class _AsyncScorer(Scorer):
         self._similarity = similarity
         self._items = items
         self._lock = threading.Lock()
-        self._thread: _LoopThread | None = None
+        self._thread: LoopThread | None = None
+        self._own = threading.local()  # calls charged for, of each thread that asks
+
+    def spent(self) -> float:
+        billed, self._own.billed = getattr(self._own, "billed", 0), 0
+        return self._similarity.cost * billed
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         shut()  # but while answers are waited for
         with self._lock:
             if self._thread is None:
-                self._thread = _LoopThread(self._similarity.terms)
+                self._thread = LoopThread(self._similarity.terms)
                 weakref.finalize(self, self._thread.stop)
         items = self._items
-        batch = _Batch([(items[a], items[b]) for a, b in zip(i, j, strict=True)])
-        function, terms = self._similarity.function, self._similarity.terms
-        done = self._thread.submit(batch.run(function, terms, self._thread.gate))
+        batch = Batch([(items[a], items[b]) for a, b in zip(i, j, strict=True)])
+        done = self._thread.submit(batch, self._similarity.function)
         stopped: BaseException | None = None
         while True:
             try:
@@ -211,6 +202,7 @@ class _AsyncScorer(Scorer):
                     break
                 stopped = error
                 batch.stop = True
+        self._own.billed = getattr(self._own, "billed", 0) + batch.billed
         if stopped is None and batch.failed is not None:
             t, failure = batch.failed
             stopped = self._describe((int(i[t]), int(j[t])), failure)
@@ -219,12 +211,10 @@ class _AsyncScorer(Scorer):
         return batch.values
 
     def _describe(self, pair: tuple[int, int], error: BaseException) -> BaseException:
-        if not isinstance(error, Exception):
+        if not isinstance(error, (Exception, asyncio.CancelledError)):
             return error
         a, b = (f"{self._items[t]!r:.40}" for t in pair)
-        tries = (
-            1 if isinstance(error, _MISTAKES) else self._similarity.terms.retries + 1
-        )
+        tries = 1 if isinstance(error, MISTAKES) else self._similarity.terms.retries + 1
         failed = SimilarityError(
             f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}]) raised "
             f"{type(error).__name__}: {error}, after {tries} "
@@ -234,196 +224,3 @@ class _AsyncScorer(Scorer):
         )
         failed.__cause__ = error
         return failed
-
-
-class _Batch:
-    """Pairs that are being asked for, and their answers: NaN until they come."""
-
-    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
-        self.pairs = pairs
-        self.values = np.full(len(pairs), np.nan)
-        self.stop = False
-        self.failed: tuple[int, BaseException] | None = None
-
-    async def run(
-        self,
-        function: Judge,
-        terms: Terms,
-        gate: "_Gate",
-    ) -> None:
-        """Ask for all pairs, so many at a time; begin nothing new after an error."""
-        waiting = iter(range(len(self.pairs)))
-        at_once = min(terms.concurrency, len(self.pairs))
-        async with asyncio.TaskGroup() as group:
-            for _ in range(at_once):
-                group.create_task(self._take_calls(waiting, function, terms, gate))
-
-    async def _take_calls(
-        self,
-        waiting: Iterator[int],
-        function: Judge,
-        terms: Terms,
-        gate: "_Gate",
-    ) -> None:
-        for t in waiting:
-            if self.stop:
-                return
-            try:
-                answers = [
-                    await self._ask(t, function, terms, gate)
-                    for _ in range(terms.repeats)
-                ]
-                self.values[t] = math.fsum(answers) / len(answers)
-            except asyncio.CancelledError:
-                raise
-            except _StoppedError:
-                return
-            except Exception as error:  # noqa: BLE001 - whatever a service raises
-                if self.failed is None or t < self.failed[0]:
-                    self.failed = t, error
-                self.stop = True
-                return
-
-    async def _ask(
-        self,
-        t: int,
-        function: Judge,
-        terms: Terms,
-        gate: "_Gate",
-    ) -> float:
-        for attempt in range(terms.retries + 1):
-            async with gate as age:
-                if self.stop and attempt:
-                    raise _StoppedError
-                try:
-                    async with asyncio.timeout(terms.timeout):
-                        answer = _number(await function(*self.pairs[t]))
-                except Exception as error:
-                    if isinstance(error, _MISTAKES) or attempt == terms.retries:
-                        raise
-                    gate.refused(error, age)
-                else:
-                    gate.answered()
-                    return answer
-            pause = min(_LONGEST_PAUSE, terms.pause * 2**attempt)
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
-        raise AssertionError  # a loop that returns or raises
-
-
-class _StoppedError(Exception):
-    """A call that would be made again is not, because all others have been stopped."""
-
-
-def _number(value: Any) -> float:
-    array = np.asarray(value)
-    if array.shape != () or array.dtype.kind not in "biuf" or not np.isfinite(array):
-        msg = f"the answer was {value!r:.60}; it must be one finite number"
-        raise ValueError(msg)
-    return float(array)
-
-
-class _Gate:
-    """Lets calls through: at a rate, and no more than a service can take.
-
-    Additive increase, multiplicative decrease, as networks share a line: a refusal
-    halves the calls that may be under way, an answered round of them allows one more.
-    """
-
-    def __init__(self, terms: Terms) -> None:
-        self._gap = 0.0 if terms.rate is None else 1.0 / terms.rate
-        self._most = float(terms.concurrency)
-        self._allowed = self._most
-        self._inside = 0
-        self._next = 0.0
-        self._age = 0
-        self._changed = asyncio.Event()
-
-    async def __aenter__(self) -> int:
-        while self._inside >= max(1, int(self._allowed)):
-            self._changed.clear()
-            await self._changed.wait()
-        self._inside += 1
-        now = asyncio.get_running_loop().time()
-        turn = max(now, self._next)
-        self._next = turn + self._gap
-        try:
-            if turn > now:
-                await asyncio.sleep(turn - now)
-        except BaseException:
-            self._leave()
-            raise
-        return self._age
-
-    async def __aexit__(self, *error: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
-        self._inside -= 1
-        self._changed.set()
-
-    def answered(self) -> None:
-        """Allow a little more."""
-        self._allowed = min(self._most, self._allowed + 1 / self._allowed)
-
-    def refused(self, error: Exception, age: int) -> None:
-        """Allow half as much, and nothing for a while, if the service wants it so.
-
-        Once for a burst of refusals, not once for each: calls that were made before the
-        last change say nothing of what came of it.
-        """
-        seconds = _wanted_pause(error)
-        if seconds is None:
-            return
-        now = asyncio.get_running_loop().time()
-        self._next = max(self._next, now + min(seconds, 10 * _LONGEST_PAUSE))
-        if age == self._age:
-            self._allowed = max(1.0, self._allowed / 2)
-            self._age += 1
-
-
-def _wanted_pause(error: Exception) -> float | None:
-    """Return for how long a service wants to be left alone; ``None``: it is not that.
-
-    Clients tell it in different ways: an attribute of the error, or of its response.
-    """
-    seconds = getattr(error, "retry_after", None)
-    response = getattr(error, "response", None)
-    if seconds is None:
-        headers = getattr(response, "headers", None) or getattr(error, "headers", None)
-        with contextlib.suppress(AttributeError, TypeError, ValueError):
-            seconds = float(headers.get("retry-after"))  # type: ignore[union-attr]
-    if isinstance(seconds, (int, float)) and math.isfinite(seconds) and seconds >= 0:
-        return float(seconds)
-    names = ("status", "status_code", "code")
-    codes = [getattr(one, name, None) for one in (error, response) for name in names]
-    return 0.0 if {429, 503} & {code for code in codes if type(code) is int} else None
-
-
-class _LoopThread:
-    """An event loop in a thread of its own: also where another loop runs already."""
-
-    def __init__(self, terms: Terms) -> None:
-        self.gate = _Gate(terms)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._run, name="fewpairs.from_async", daemon=True
-        )
-        self._thread.start()
-
-    def submit(self, work: Any) -> Any:
-        """Begin a coroutine; returns a future of concurrent.futures."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def stop(self) -> None:
-        """End the loop and its thread."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            if threading.current_thread() is not self._thread:
-                self._thread.join(timeout=5)
-
-    def _run(self) -> None:
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()

@@ -61,7 +61,8 @@ class Scorer(ABC):
         Pairs that make one good call. Readers split larger requests, so a chunk
         bounds memory and what an interruption can cost. It never changes a value.
     price
-        Money that one evaluation costs, for the bill; 0 where it costs none.
+        Money that one evaluation costs, for the bill; 0 where it costs none. See
+        ``spent`` where it depends.
 
     Examples
     --------
@@ -83,6 +84,14 @@ class Scorer(ABC):
         Call ``tell`` with a few words before what takes more than a moment. Runs
         prepare before they evaluate, so that it is neither timed nor a surprise.
         """
+
+    def spent(self) -> float | None:
+        """Return what the calls of this thread have cost since it last asked.
+
+        ``None``, as here: ``price`` a value. Override it where attempts that came to
+        nothing are charged for, or values that are known are not.
+        """
+        return None
 
     @abstractmethod
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:

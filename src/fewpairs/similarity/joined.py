@@ -43,7 +43,7 @@ class Joined(Scorer):
     ) -> None:
         self.fitted = like.n
         self.n = like.n + len(new_items)
-        self.dtype, self.chunk = like.dtype, like.chunk
+        self.dtype, self.chunk, self.price = like.dtype, like.chunk, like.price
         self._blocks = type(like).block is not Scorer.block
         self._similarity = similarity
         self._items, self._kept = items, like.kept
@@ -62,6 +62,10 @@ class Joined(Scorer):
             if isinstance(stop.cause, SimilarityError) and at < len(i):
                 stop.cause = self._renamed(stop.cause, int(i[at]), int(j[at]))
             raise
+
+    def spent(self) -> float | None:
+        """Return what the scorer says that is bound."""
+        return None if self._bound is None else self._bound.spent()
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return the similarities of all ``rows`` to all ``columns``."""

@@ -187,7 +187,8 @@ class _Remembering(Scorer):
         self, bound: Scorer, similarity: Remembered, items: Sequence[Any]
     ) -> None:
         self.n, self.kept, self.dtype = bound.n, bound.kept, bound.dtype
-        self.chunk = bound.chunk
+        self.chunk, self.price = bound.chunk, bound.price
+        self._own = threading.local()  # values asked for, of each thread
         self._bound, self._store = bound, similarity.store
         self._table = similarity.store.table(similarity.similarity)
         with self._store.lock:
@@ -196,6 +197,12 @@ class _Remembering(Scorer):
 
     def prepare(self, tell: Callable[[str], None]) -> None:
         self._bound.prepare(tell)
+
+    def spent(self) -> float:
+        """Return what was paid: what the store knew is free."""
+        asked, self._own.asked = getattr(self._own, "asked", 0), 0
+        spent = self._bound.spent()
+        return self.price * asked if spent is None else spent
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         with self._store.lock:
@@ -212,8 +219,13 @@ class _Remembering(Scorer):
         with self._store.lock:
             if self._find(i, j)[0].any():
                 return self.pairs(i, j).reshape(len(rows), len(columns))
-            fresh = self._bound.block(rows, columns)
-            self._keep(self._keys(i, j), fresh.ravel())
+            keys = self._keys(i, j)
+            try:
+                fresh = self._bound.block(rows, columns)
+            except Interrupted as stop:
+                self._keep_answered(keys, stop.values)
+                raise
+            self._keep(keys, fresh.ravel())
             return fresh
 
     def _keys(self, i: Indices, j: Indices) -> Indices:
@@ -236,13 +248,17 @@ class _Remembering(Scorer):
         try:
             self._keep(keys, self._bound.pairs(i[asked], j[asked]))
         except Interrupted as stop:
-            # Side by side, some are answered after one that failed: NaN stands for it.
-            answered = np.isfinite(stop.values)
-            self._keep(keys[: len(answered)][answered], stop.values[answered])
+            self._keep_answered(keys, stop.values)
             known, values = self._find(i, j)
             kept = np.where(known, values, np.nan)
             raise Interrupted(kept, stop.cause) from stop
 
+    def _keep_answered(self, keys: Indices, values: NDArray[Any]) -> None:
+        # Side by side, some are answered after one that failed: NaN stands for it.
+        answered = np.isfinite(values)
+        self._keep(keys[: len(values)][answered], values[answered])
+
     def _keep(self, keys: Indices, values: NDArray[Any]) -> None:
         self._store.evaluations += len(values)
+        self._own.asked = getattr(self._own, "asked", 0) + len(values)
         self._table.add(keys, values)

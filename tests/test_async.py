@@ -312,11 +312,11 @@ def test_it_runs_where_another_loop_runs():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"concurrency": 0}, "concurrency is 0; pass a whole number from 1 on"),
+        ({"concurrency": 0}, "concurrency is 0; pass a whole number from 1"),
         ({"retries": -1}, "retries is -1; pass a whole number from 0 on"),
         ({"timeout": 0}, "timeout is 0; pass a number above 0"),
         ({"rate": float("inf")}, "rate is inf; pass a number above 0"),
-        ({"repeats": 1.5}, "repeats is 1.5; pass a whole number from 1 on"),
+        ({"repeats": 1.5}, "repeats is 1.5; pass a whole number from 1"),
         ({"cost_per_call": -1}, "cost_per_call is -1; pass a number from 0 on"),
         ({"chunk": True}, "chunk is True; pass a whole number from 1 on"),
         ({"bounds": (1, 0)}, "bounds is"),

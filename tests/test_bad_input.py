@@ -99,7 +99,7 @@ def test_a_budget_of_exactly_what_is_needed_is_enough(symmetric):
         (lambda: fp.Nystrom([-1, 1]), "landmarks must be distinct positions"),
         (lambda: fp.Nystrom(2.5), "pass a whole number or a list of positions"),
         (lambda: fp.Nystrom("ten"), "pass a whole number or a list of positions"),
-        (lambda: fp.Optimal(0), "rank is 0; it must be at least 1"),
+        (lambda: fp.Optimal(0), "rank is 0; pass a whole number from 1 on"),
         (lambda: fp.SiCUR(oversampling=0.5), r"oversampling is 0\.5"),
         (lambda: fp.Regularized(mu=-1.0), r"mu is -1\.0; pass a number from 0 on"),
         (lambda: fp.SMSNystrom(alpha=-1), "alpha is -1; pass a number from 0 on"),
@@ -341,8 +341,13 @@ def test_options_that_mean_nothing_are_refused(options, message):
 def test_functions_that_cannot_be_called():
     with pytest.raises(fp.InputError, match="which cannot be called"):
         fp.from_function("f")
-    with pytest.raises(fp.InputError, match="chunk is 0; it must be at least 1"):
+    with pytest.raises(fp.InputError, match="chunk is 0; pass a whole number"):
         fp.from_function(never, chunk=0)
+    for claim in ("abc", 1, np.array([True, False])):
+        with pytest.raises(fp.InputError, match=r"symmetric is .*; pass True, False"):
+            fp.from_function(never, symmetric=claim)
+    with pytest.raises(fp.InputError, match=r"diagonal is 2, and bounds is \(0, 1\)"):
+        fp.from_function(never, diagonal=2, bounds=(0, 1))
 
 
 def test_products_of_the_wrong_size():

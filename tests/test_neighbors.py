@@ -198,7 +198,7 @@ def test_bad_options_say_what_to_pass():
         approx.neighbors(3, candidates=2)
     with pytest.raises(fp.InputError, match="a row takes about"):
         approx.neighbors(3, evaluations=50)
-    with pytest.raises(fp.InputError, match="whole number of calls"):
+    with pytest.raises(fp.InputError, match="evaluations is -1; pass a whole number"):
         approx.neighbors(3, evaluations=-1)
     with pytest.raises(fp.InputError, match="start, advance and finish"):
         approx.neighbors(3, progress="yes")

@@ -83,9 +83,9 @@ def test_large_blocks_in_lanes_agree_with_small_ones(monkeypatch, library):
     if library == "missing":
         monkeypatch.setitem(sys.modules, "threadpoolctl", None)
     scorer = fp.PairMLP(layers(4, 6)).bind(vectors(100, 4))
-    monkeypatch.setattr("fewpairs.similarity.pair_mlp._ROWS", 64)
+    monkeypatch.setattr("fewpairs.similarity.pair_mlp.scorer._ROWS", 64)
     small = scorer.block(np.arange(100), np.arange(90))
-    monkeypatch.setattr("fewpairs.similarity.pair_mlp._LARGE", 0)
+    monkeypatch.setattr("fewpairs.similarity.pair_mlp.scorer._LARGE", 0)
     assert np.array_equal(scorer.block(np.arange(100), np.arange(90)), small)
 
 
@@ -164,7 +164,7 @@ def test_bad_vectors_and_options_are_refused():
         fp.PairMLP(weights).bind([[1.0, 2, 3], [np.nan, 1, 1]])
     with pytest.raises(fp.InputError, match="2 vectors for 3 items"):
         fp.PairMLP(weights, np.ones((2, 3))).bind(range(3))
-    with pytest.raises(fp.InputError, match="activation 'tanh'"):
+    with pytest.raises(fp.InputError, match="activation is 'tanh'"):
         fp.PairMLP(weights, activation="tanh")
     weights[0][0][0, 0] = np.inf
     with pytest.raises(fp.InputError, match="weight is not finite"):

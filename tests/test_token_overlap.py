@@ -51,7 +51,7 @@ def test_characters_tokens_and_tokenizers():
 def test_bad_input():
     with pytest.raises(fp.InputError, match="kind is 'tversky'; pass 'jaccard'"):
         fp.TokenOverlap("tversky")
-    with pytest.raises(fp.InputError, match="characters is 0; pass 1 or more"):
+    with pytest.raises(fp.InputError, match="characters is 0; pass a whole number"):
         fp.TokenOverlap(characters=0)
     with pytest.raises(fp.InputError, match=r"items\[1\] is None, of type NoneType"):
         fp.TokenOverlap().bind(["a", None])

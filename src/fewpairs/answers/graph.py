@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from fewpairs.answers.neighbors import neighbors
+from fewpairs.checks import check_flag, check_number
 from fewpairs.errors import InputError
 from fewpairs.progress import Progress
 from fewpairs.result.approximation import Approximation
@@ -29,6 +30,8 @@ def neighbor_graph(
     """Return the graph; see ``Approximation.graph``."""
     call = "Approximation.graph"
     n = approx.shape[0]
+    check_number(call, "top", top, none=True)
+    connected = check_flag(call, "connected", connected)
     found = neighbors(approx, k, progress=progress)
     i = np.repeat(np.arange(n), found.indices.shape[1])
     j, similarity = found.indices.ravel().astype(np.int64), found.similarities.ravel()

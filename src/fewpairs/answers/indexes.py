@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError, MissingExtraError
+from fewpairs.checks import check_choice
+from fewpairs.errors import MissingExtraError
 from fewpairs.kernels.linalg.lists import Lists
 from fewpairs.model.model import Model
 from fewpairs.types import Indices
@@ -42,10 +43,7 @@ def nearest(
     index. Factors of CUR are searched for rows of ``left`` among those of ``right``. A
     prior counts by its slope. −1 stands for nothing. ``made`` keeps the index.
     """
-    if index not in INDEXES:
-        known = ", ".join(map(repr, INDEXES))
-        msg = f"{call}: index is {index!r:.60}; pass {known} or None."
-        raise InputError(msg)
+    check_choice(call, "index", index, (*INDEXES, None))
     signs = model.signature
     if signs is None:
         asked, held = model.left, model.right

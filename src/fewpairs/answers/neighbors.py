@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_whole
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.largest import Largest
@@ -79,6 +80,8 @@ def neighbors(
     n = approx.shape[0]
     k = check_k(k, n - 1, call, "others")
     most = _check_candidates(candidates, k, n, call)
+    evaluations = check_whole(call, "evaluations", evaluations)
+    seed = check_whole(call, "seed", seed)
     shown = as_progress(progress, call, unit="items")
     student = approx.model.student is not None
     shown.start("neighbors", n)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, StaleWarning
+from fewpairs.matrix.positions import positions_of
 from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
 from fewpairs.reading.oracle import Oracle
@@ -63,7 +64,9 @@ class Projection:
         not asked: it has vectors of the fitted items alone.
         """
         n = self.approx.shape[0]
-        r, c = np.arange(len(self))[rows], np.arange(n)[columns]
+        call = "Projection.block"
+        r = np.atleast_1d(positions_of(rows, len(self), call, most=1))
+        c = np.atleast_1d(positions_of(columns, n, call, most=1))
         out = predict(self, r, c)
         self.oracle.read.overlay(out, n + r, c)
         return out

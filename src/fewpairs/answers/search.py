@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
 from fewpairs.answers.neighbors import check_k
+from fewpairs.checks import check_flag, check_whole
 from fewpairs.errors import InputError
 from fewpairs.matrix.entries import Entries
 from fewpairs.progress import Progress, as_progress
@@ -71,10 +72,9 @@ def search(
     """Find the most similar items of queries; see ``Approximation.search``."""
     call = "Approximation.search"
     n = approx.shape[0]
-    for name, value in (("evaluations", evaluations), ("rounds", rounds)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            msg = f"{call}: {name} is {value!r:.60}; pass a whole number from 1 on."
-            raise InputError(msg)
+    evaluations = check_whole(call, "evaluations", evaluations, least=1)
+    rounds = check_whole(call, "rounds", rounds, least=1)
+    new = check_flag(call, "new", new, none=True)
     reader = approx.reader("search")
     asked = _asked(query, reader, n, new, call)
     k = check_k(k, n if asked.new else n - 1, call, "items to find")
@@ -89,7 +89,7 @@ def search(
     shown.start("searching", len(asked.queries) * evaluations)
     try:
         sought = _Sought.of(approx, reader, asked, prior, call)
-        found = sought.found(k, number, rounds, shown)
+        found = sought.found(k, number, min(rounds, number), shown)
     finally:
         shown.finish()
     if not asked.single:
@@ -115,7 +115,7 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
         query = as_items(query, call, name="query")
     try:
         numbers = np.asarray(query)
-    except ValueError:  # lists of different lengths
+    except Exception:  # noqa: BLE001 - lists of different lengths, or no array
         numbers = np.empty(0)
     whole = numbers.dtype.kind in "iu" and numbers.ndim <= 1 and numbers.size > 0
     if new is None and whole and isinstance(fitted, (int, float, np.number)):
@@ -134,7 +134,11 @@ def _asked(query: Any, reader: Reader, n: int, new: bool | None, call: str) -> _
             raise InputError(msg)
         at = (np.atleast_1d(numbers) % n).tolist()
         return _Asked(at, new=False, single=numbers.ndim == 0)
-    single = np.ndim(query) == 1 if by_position else _is_one(query, fitted)
+    single = (
+        numbers.ndim == 1 and numbers.size > 0
+        if by_position
+        else _is_one(query, fitted)
+    )
     queries = reader.checked([query] if single else query, call)
     return _Asked(queries, new=True, single=single)
 

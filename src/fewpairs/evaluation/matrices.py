@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewpairs.checks import check_array, check_instance, check_whole
 from fewpairs.errors import InputError
 from fewpairs.result.approximation import Approximation
 
@@ -42,15 +43,14 @@ def quality(approx: Approximation, truth: ArrayLike, *, k: int = 10) -> Quality:
     >>> quality(fp.approximate(None, K, budget=0.5), K).r2 > 0.99
     True
     """
-    K = np.asarray(truth)
+    check_instance("quality", "approx", approx, Approximation, "an Approximation")
+    K = check_array("quality", "truth", truth, "the n×n matrix of true similarities")
     if K.shape != approx.shape:
         msg = (
             f"quality: the truth has shape {K.shape}, the approximation {approx.shape}."
         )
         raise InputError(msg)
-    if not isinstance(k, (int, np.integer)) or k < 1:
-        msg = f"quality: k is {k!r:.60}; pass a number of neighbors from 1 on."
-        raise InputError(msg)
+    k = check_whole("quality", "k", k, least=1)
     n = len(K)
     k = min(k, n - 1)
     off = squares = total = hits = 0.0

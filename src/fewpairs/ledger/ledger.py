@@ -5,12 +5,20 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import (
+    check_array,
+    check_function,
+    check_instance,
+    check_path,
+    check_whole,
+    refuse,
+)
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.chunk_store import ChunkStore
@@ -58,6 +66,19 @@ class _Once:
 
 def _unknown() -> Identity:
     return ("", "")
+
+
+def _applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any]:
+    """Return a number for every value, or say that a function does not."""
+    cure = "a function that returns a finite number for every value"
+    try:
+        given = function(np.asarray(values))
+    except TypeError as error:  # it is no function of an array
+        raise refuse("Ledger.transformed", "function", function, cure) from error
+    out = check_array("Ledger.transformed", "what function returns", given, cure)
+    if out.shape != np.shape(values) or not np.isfinite(out).all():
+        raise refuse("Ledger.transformed", "what function returns", given, cure)
+    return np.asarray(out)
 
 
 def _with_similarity(other: str, identify: Callable[[], Identity]) -> Identity:
@@ -110,7 +131,10 @@ class Ledger:
         self.records: dict[str, Record] = {}
         self._subject: _Subject | None = None
         self._identify: Callable[[], Identity] = _unknown
-        self._chunk_store = None if path is None else ChunkStore(fspath(path))
+        call = "fewpairs.Ledger"
+        memory = check_whole(call, "memory", memory)
+        where = None if path is None else check_path(call, "path", path)
+        self._chunk_store = None if where is None else ChunkStore(where)
         self._entry_store = (
             None if self._chunk_store is None else EntryStore(self._chunk_store, memory)
         )
@@ -348,6 +372,9 @@ class Ledger:
         ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``. With a
         ``path`` it is a ledger on disk.
         """
+        call = "Ledger.transformed"
+        check_function(call, "function", function, cure="a function of an array")
+        check_instance(call, "similarity", similarity, Similarity, "a Similarity")
         out = Ledger(path)
         with contextlib.ExitStack() as both:
             both.enter_context(self.session())
@@ -359,7 +386,7 @@ class Ledger:
                 raise InputError(msg)
             subject = replace(self._subject, similarity=similarity.name)
             other = fingerprint(similarity.identify())
-            entries = self.entries.transformed(function)
+            entries = self.entries.transformed(partial(_applied, function))
             out.open(
                 **asdict(subject),
                 diagonal=entries.diagonal,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.checks import check_path
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.ledger import Identity, Ledger
@@ -33,7 +34,7 @@ def as_ledger(store: Any, call: str) -> Ledger | None:
     if store is None or isinstance(store, Ledger):
         return store
     if isinstance(store, (str, PathLike)) and str(store):
-        return Ledger(store)
+        return Ledger(check_path(call, "store", store))
     msg = (
         f"{call}: store is {store!r:.60}; pass a path, a URL, a fewpairs.Ledger, or "
         "None."

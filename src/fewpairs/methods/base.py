@@ -2,11 +2,18 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
+from fewpairs.checks import (
+    check_array,
+    check_flag,
+    check_instance,
+    check_number,
+    refuse,
+)
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.landmarks import Sampling, Uniform
@@ -80,20 +87,28 @@ class LandmarkMethod(Method):
     sampling: Sampling = field(default_factory=Uniform)
 
     def __post_init__(self) -> None:
-        if self.landmarks is None:
-            return
         call = f"fewpairs.{type(self).__name__}"
+        cure = "fewpairs.Uniform() or fewpairs.KMeansMedoids(embeddings)"
+        check_instance(call, "sampling", self.sampling, Sampling, cure)
+        for option in self.flags:
+            check_flag(call, option, getattr(self, option))
+        rcond = getattr(self, "rcond", 0.0)
+        none = getattr(type(self), "rcond", 0.0) is None
+        check_number(call, "rcond", rcond, least=0, most=1, none=none)
+        if self.landmarks is not None:
+            self._check_landmarks(call)
+
+    def _check_landmarks(self, call: str) -> None:
+        cure = "a whole number or a list of positions of items"
+        if isinstance(self.landmarks, bool):
+            raise refuse(call, "landmarks", self.landmarks, cure)
         if isinstance(self.landmarks, (int, np.integer)):
             count = int(self.landmarks)
             object.__setattr__(self, "landmarks", count)
         else:
-            chosen = np.asarray(self.landmarks)
-            if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
-                msg = (
-                    f"{call}: landmarks is {self.landmarks!r:.60}; pass a whole number "
-                    "or a list of positions of items."
-                )
-                raise InputError(msg)
+            chosen = check_array(call, "landmarks", self.landmarks, cure)
+            if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+                raise refuse(call, "landmarks", self.landmarks, cure)
             count = len(chosen)
             if len(np.unique(chosen)) < count or chosen.min(initial=0) < 0:
                 msg = f"{call}: landmarks must be distinct positions from 0 on."
@@ -102,6 +117,11 @@ class LandmarkMethod(Method):
         if count < self.least:
             msg = f"{call}: landmarks is {count}; it takes at least {self.least}."
             raise InputError(msg)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Options that are True or False."""
+        return tuple(part.name for part in fields(self) if part.type in (bool, "bool"))
 
     @property
     def least(self) -> int:

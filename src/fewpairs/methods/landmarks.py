@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewpairs.checks import check_instance, check_whole
 from fewpairs.errors import InputError
 from fewpairs.types import Indices
 
 __all__ = ["KMeansMedoids", "Sampling", "Uniform"]
+
+_ROUNDS = 10_000  # of k-means: more never end
 
 
 class Sampling(ABC):
@@ -35,7 +38,16 @@ class Uniform(Sampling):
 
     def draw(self, n: int, size: int, rng: np.random.Generator) -> Indices:
         """Draw without replacement."""
+        n, size = _check_draw("fewpairs.Uniform.draw", n, size, rng)
         return rng.permutation(n)[:size]
+
+
+def _check_draw(call: str, n: Any, size: Any, rng: Any) -> tuple[int, int]:
+    n = check_whole(call, "n", n, least=1)
+    size = check_whole(call, "size", size, least=1, most=n)
+    cure = "numpy.random.default_rng(seed)"
+    check_instance(call, "rng", rng, np.random.Generator, cure)
+    return n, size
 
 
 class KMeansMedoids(Sampling):
@@ -68,7 +80,7 @@ class KMeansMedoids(Sampling):
     def __init__(self, embeddings: ArrayLike, *, iterations: int = 20) -> None:
         try:
             X = np.asarray(embeddings)
-        except ValueError:
+        except Exception:  # noqa: BLE001 - ragged, or no array at all
             X = np.empty(0, dtype=object)
         numbers = X.ndim == 2 and X.size > 0 and X.dtype.kind in "biuf"
         if not numbers or not np.isfinite(X).all():
@@ -78,10 +90,8 @@ class KMeansMedoids(Sampling):
                 f"{', with NaN or infinity' if numbers else ''}."
             )
             raise InputError(msg)
-        if not isinstance(iterations, (int, np.integer)) or iterations < 1:
-            got = f"iterations is {iterations!r}"
-            msg = f"fewpairs.KMeansMedoids: {got}; pass 1 or more."
-            raise InputError(msg)
+        call = "fewpairs.KMeansMedoids"
+        iterations = check_whole(call, "iterations", iterations, least=1, most=_ROUNDS)
         # Squared distances must not leave the range of float64.
         X = X.astype(np.float64)
         self._X = X / (np.abs(X).max() or 1.0)
@@ -91,6 +101,7 @@ class KMeansMedoids(Sampling):
         """Run k-means with ``size`` centers and take the nearest item of each."""
         from scipy.cluster.vq import kmeans2
 
+        n, size = _check_draw("fewpairs.KMeansMedoids.draw", n, size, rng)
         if len(self._X) != n:
             msg = (
                 f"fewpairs.KMeansMedoids: {len(self._X)} embeddings for {n} items. "

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewpairs.errors import InputError
+from fewpairs.checks import check_whole
 from fewpairs.kernels.linalg.spectral import largest_eigen
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import Method
@@ -53,9 +53,7 @@ class Optimal(Method):
     needs_symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            msg = f"fewpairs.Optimal: rank is {self.rank}; it must be at least 1."
-            raise InputError(msg)
+        check_whole("fewpairs.Optimal", "rank", self.rank, least=1)
 
     def price(self, cost: Cost) -> int:
         """Price of everything."""

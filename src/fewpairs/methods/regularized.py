@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewpairs.errors import InputError
+from fewpairs.checks import check_choice, check_instance, check_number
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods import residual
 from fewpairs.methods.base import LandmarkMethod
@@ -58,15 +58,11 @@ class Regularized(LandmarkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.mu is not None and not (np.isfinite(self.mu) and self.mu >= 0):
-            msg = f"fewpairs.Regularized: mu is {self.mu}; pass a number from 0 on."
-            raise InputError(msg)
-        if self.centering not in ("auto", *residual.CENTERINGS):
-            msg = (
-                f"fewpairs.Regularized: centering is {self.centering!r:.60}; pass "
-                "'auto', 'none', 'constant' or 'additive'."
-            )
-            raise InputError(msg)
+        call = "fewpairs.Regularized"
+        check_number(call, "mu", self.mu, least=0, none=True)
+        check_choice(call, "centering", self.centering, ("auto", *residual.CENTERINGS))
+        cure = "it to fewpairs.approximate(prior=...)"
+        check_instance(call, "prior", self.prior, Prior, cure, none=True)
 
     def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the landmarks' columns."""

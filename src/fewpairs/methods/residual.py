@@ -227,8 +227,10 @@ def damped_inverse(values: NDArray[Any], mu: float) -> Array:
     magnitude = np.abs(values)
     usable = magnitude > 1e-12 * magnitude.max(initial=0.0)
     out = np.zeros(len(values))
-    # λ / (λ² + μ²), without squares that leave the range of float64.
-    out[usable] = 1 / (values[usable] + mu * (mu / values[usable]))
+    # λ / (λ² + μ²), without squares that leave the range of float64: where μ²/λ does,
+    # infinity is right, its inverse is 0.
+    with np.errstate(over="ignore"):
+        out[usable] = 1 / (values[usable] + mu * (mu / values[usable]))
     return out
 
 

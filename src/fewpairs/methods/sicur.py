@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fewpairs.errors import InputError
+from fewpairs.checks import check_number
 from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
@@ -64,12 +64,7 @@ class SiCUR(LandmarkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.oversampling >= 1:
-            msg = (
-                f"fewpairs.SiCUR: oversampling is {self.oversampling}; it is the "
-                "number of rows a column, from 1 on."
-            )
-            raise InputError(msg)
+        check_number("fewpairs.SiCUR", "oversampling", self.oversampling, least=1)
 
     def columns_of(self, landmarks: int) -> int:
         """Return s₁ for s₂ rows."""

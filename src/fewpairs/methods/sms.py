@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError
+from fewpairs.checks import check_choice, check_number, refuse
 from fewpairs.kernels.linalg.spectral import (
     apply_core,
     signed_inverse_root,
@@ -84,20 +84,14 @@ class SMSNystrom(LandmarkMethod):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.variant not in ("paper", "code"):
-            self._refuse("variant", self.variant, "'paper' or 'code'")
-        if self.shift not in (None, "both", "core"):
-            self._refuse("shift", self.shift, "'both', 'core' or None")
-        if not self.alpha >= 0:
-            self._refuse("alpha", self.alpha, "a number from 0 on")
-        if not self.multiplier >= 1:
-            self._refuse("multiplier", self.multiplier, "a number from 1 on")
+        call = "fewpairs.SMSNystrom"
+        check_choice(call, "variant", self.variant, ("paper", "code"))
+        check_choice(call, "shift", self.shift, ("both", "core", None))
+        check_number(call, "alpha", self.alpha, least=0)
+        check_number(call, "multiplier", self.multiplier, least=1)
         if self.unshift and self.shifts == "core":
-            self._refuse("unshift", True, "False where only the core is shifted")
-
-    def _refuse(self, option: str, got: object, cure: str) -> None:
-        msg = f"fewpairs.SMSNystrom: {option} is {got!r}; pass {cure}."
-        raise InputError(msg)
+            cure = "False where only the core is shifted"
+            raise refuse(call, "unshift", self.unshift, cure)
 
     @property
     def shifts(self) -> Literal["both", "core"]:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.progress import Progress
+from fewpairs.checks import check_flag
+from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.opening import open_oracle
 from fewpairs.similarity.binding import as_similarity, bind, listed
 
@@ -31,12 +32,12 @@ def exact_matrix(
     """
     call = "fewpairs.evaluation.exact_matrix"
     recipe = as_similarity(similarity, call)
+    symmetrize = check_flag(call, "symmetrize", symmetrize)
+    shown = as_progress(False if progress is None else progress, call)
     scorer = bind(listed(items, None, call), recipe, call)
-    oracle = open_oracle(scorer, recipe, symmetrize=symmetrize, progress=progress)
-    if progress is not None:
-        progress.start("all pairs", oracle.cost.everything())
+    oracle = open_oracle(scorer, recipe, symmetrize=symmetrize, progress=shown)
+    shown.start("all pairs", oracle.cost.everything())
     try:
         return oracle.columns(np.arange(oracle.n))
     finally:
-        if progress is not None:
-            progress.finish()
+        shown.finish()

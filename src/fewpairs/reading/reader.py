@@ -164,13 +164,20 @@ class Reader:
         return found
 
 
+def _shape(item: Any) -> tuple[int, ...] | None:
+    try:
+        return tuple(np.shape(item))
+    except ValueError:  # lists of different lengths
+        return None
+
+
 def looks_like(item: Any, fitted: Any) -> bool:
     """Tell whether an item is of the kind that a fitted one is."""
     numbers = (int, float, np.number)
     if isinstance(fitted, numbers) or isinstance(item, numbers):
         return isinstance(fitted, numbers) and isinstance(item, numbers)
     if isinstance(fitted, np.ndarray) or isinstance(item, np.ndarray):
-        return np.ndim(item) == np.ndim(fitted) and np.shape(item) == np.shape(fitted)
+        return _shape(item) == _shape(fitted)
     texts = (str, list, tuple)
     if isinstance(fitted, texts):  # some similarities take texts or lists of words
         return isinstance(item, texts)

@@ -11,6 +11,7 @@ from scipy import sparse
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features
 from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.positions import positions_of
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.once import once
@@ -212,7 +213,7 @@ class Approximation:
         """
         try:
             X = np.asarray(x)
-        except ValueError:
+        except Exception:  # noqa: BLE001 - ragged, or no array at all
             X = np.empty(0, dtype=object)
         numbers = X.dtype.kind in "biufc"
         if not numbers or X.ndim not in (1, 2) or X.shape[0] != self.known.n:
@@ -598,24 +599,7 @@ class Approximation:
 
     def _positions(self, where: Any, most: int | None = None) -> Indices:
         """Return positions as numpy reads them, of at most so many dimensions."""
-        n = self.known.n
-        try:
-            at = where if isinstance(where, slice) else np.asarray(where)
-            if isinstance(at, np.ndarray) and at.size == 0:
-                at = at.astype(np.int64)
-            found = np.asarray(np.arange(n)[at])
-        except (IndexError, TypeError, ValueError) as error:
-            found = np.arange(0)
-            cause: Exception | None = error
-        else:
-            cause = None
-        if cause is not None or (most is not None and found.ndim > most):
-            msg = (
-                f"Approximation: {where!r:.60} does not name items; positions are "
-                f"whole numbers from 0 to {n - 1}."
-            )
-            raise InputError(msg) from cause
-        return found
+        return positions_of(where, self.known.n, "Approximation", most=most)
 
     @once
     def _corrections(self) -> sparse.csr_array:

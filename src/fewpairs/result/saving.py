@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_flag, check_path
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.matrix.entries import Axis, Entries, Moments
@@ -37,7 +38,8 @@ _AXES: tuple[Axis, Axis] = ("columns", "rows")
 
 def save(approx: Approximation, path: str | Path, *, overwrite: bool) -> None:
     """Write ``approx`` to the folder ``path``, all of it or nothing."""
-    path = Path(path)
+    path = Path(check_path("Approximation.save", "path", path))
+    overwrite = check_flag("Approximation.save", "overwrite", overwrite)
     if path.exists() and not (overwrite and (path / _INDEX).is_file()):
         cure = (
             "Pass overwrite=True to replace it."
@@ -97,7 +99,8 @@ def load(
     >>> bool((again.dense() == approx.dense()).all())
     True
     """
-    folder = Path(path)
+    folder = Path(check_path("fewpairs.load", "path", path))
+    mmap = check_flag("fewpairs.load", "mmap", mmap)
     try:
         index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
         if index["format"] != _FORMAT or index["version"] > _VERSION:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.checks import check_flag
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.execution import PortableScorer, Workers, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
@@ -141,6 +142,7 @@ def approximate(
     call = "fewpairs.approximate"
     chosen = as_method(method)
     allowed = Budget.of(budget, f"{call}: budget")
+    symmetrize = check_flag(call, "symmetrize", symmetrize)
     check_executor(executor, call)
     check_target(target_error, call)
     ledger = as_ledger(store, call)

@@ -1,30 +1,19 @@
 """Arguments of a run, checked."""
 
-import math
-from numbers import Integral, Real
 from typing import Any
 
-import numpy as np
-
-from fewpairs.errors import InputError
+from fewpairs.checks import check_number, check_whole
 
 __all__ = ["check_seed", "check_target"]
+
+_SEED = 1 << 256  # NumPy takes any; a whole number of this size is no accident
 
 
 def check_seed(seed: Any, call: str) -> int:
     """Return a seed, or say what one is."""
-    if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, Integral) or seed < 0:
-        msg = f"{call}: seed is {seed!r:.60}; pass a whole number from 0 on."
-        raise InputError(msg)
-    return int(seed)
+    return int(check_whole(call, "seed", seed, most=_SEED))
 
 
 def check_target(target: Any, call: str) -> None:
     """Refuse an error that cannot be aimed at."""
-    if target is not None and not (
-        isinstance(target, Real)
-        and not isinstance(target, bool)
-        and 0 < float(target) < math.inf
-    ):
-        msg = f"{call}: target_error is {target!r:.60}; pass a number above 0, or None."
-        raise InputError(msg)
+    check_number(call, "target_error", target, above=0, none=True)

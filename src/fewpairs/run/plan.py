@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.matrix.budget import Budget, GivenBudget
@@ -115,6 +116,7 @@ def plan(
     call = "fewpairs.plan"
     chosen = as_method(method)
     allowed = Budget.of(budget, f"{call}: budget")
+    symmetrize = check_flag(call, "symmetrize", symmetrize)
     seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
     listed_items = listed(items, column, call)

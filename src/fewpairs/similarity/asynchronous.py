@@ -1,25 +1,27 @@
 """An asynchronous function as a similarity: a service, an LLM judge, a paid scorer."""
 
 import asyncio
-import math
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError, SimilarityError
+from fewpairs.checks import check_number, check_whole, refuse
+from fewpairs.errors import SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
 from fewpairs.similarity.event_loop import MISTAKES, Batch, Judge, LoopThread
 from fewpairs.similarity.gate import Terms
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["from_async"]
 
+_LANES = 100_000  # calls under way that an event loop can hold
+_REPEATS = 10_000
 _CHUNK = 8  # calls per concurrent call, in one chunk
 
 
@@ -99,42 +101,25 @@ def from_async(
     True
     """
     call = "fewpairs.from_async"
-    if not callable(function):
-        msg = f"{call}: got {function!r:.60}; pass a function, async f(a, b) -> float."
-        raise InputError(msg)
-    check_facts(call, diagonal, bounds)
-    _check_number(call, "concurrency", concurrency, 1, whole=True)
-    _check_number(call, "retries", retries, 0, whole=True)
-    _check_number(call, "repeats", repeats, 1, whole=True)
-    _check_number(call, "cost_per_call", cost_per_call, 0)
-    for what, value in (("timeout", timeout), ("rate", rate), ("pause", pause)):
-        if value is not None:
-            _check_number(call, what, value, 0, above=True)
+    if not callable(function) or isinstance(function, type):
+        cure = "a function, async f(a, b) -> float"
+        raise refuse(call, "function", function, cure)
+    check_facts(call, symmetric=symmetric, diagonal=diagonal, bounds=bounds, name=name)
+    bounds = None if bounds is None else (bounds[0], bounds[1])
+    concurrency = check_whole(call, "concurrency", concurrency, least=1, most=_LANES)
+    retries = check_whole(call, "retries", retries)
+    repeats = check_whole(call, "repeats", repeats, least=1, most=_REPEATS)
+    check_number(call, "cost_per_call", cost_per_call, least=0)
+    check_number(call, "timeout", timeout, above=0, none=True)
+    check_number(call, "pause", pause, above=0)
+    check_number(call, "rate", rate, above=0, none=True)
     if chunk is None:
         chunk = _CHUNK * concurrency
-    _check_number(call, "chunk", chunk, 1, whole=True)
+    chunk = check_whole(call, "chunk", chunk, least=1)
     terms = Terms(concurrency, retries, timeout, pause, rate, repeats)
     return _AsyncSimilarity(
         function, terms, chunk, cost_per_call, symmetric, diagonal, bounds, name
     )
-
-
-def _check_number(
-    call: str,
-    what: str,
-    value: Any,
-    least: float,
-    *,
-    whole: bool = False,
-    above: bool = False,
-) -> None:
-    kinds = (int, np.integer) if whole else (int, float, np.number)
-    good = isinstance(value, kinds) and not isinstance(value, bool)
-    if not good or not math.isfinite(value) or value < least or (above and value <= 0):
-        kind = "a whole number" if whole else "a number"
-        where = "above 0" if above else f"from {least} on"
-        msg = f"{call}: {what} is {value!r:.60}; pass {kind} {where}."
-        raise InputError(msg)
 
 
 @dataclass(frozen=True)
@@ -160,7 +145,7 @@ class _AsyncSimilarity(Similarity):
         return (known, self.diagonal, self.terms.repeats)
 
     def bind(self, items: Sequence[Any]) -> Scorer:
-        return _AsyncScorer(self, list(items))
+        return _AsyncScorer(self, list(as_items(items, "fewpairs.from_async")))
 
 
 class _AsyncScorer(Scorer):

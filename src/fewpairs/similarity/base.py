@@ -1,6 +1,5 @@
 """Similarity: a recipe for scoring. Scorer: that recipe bound to items."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_flag, check_number, check_text, refuse, shown
 from fewpairs.errors import InputError
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
@@ -20,6 +20,7 @@ __all__ = [
     "check_facts",
     "check_texts",
     "cut",
+    "made_of",
 ]
 
 
@@ -210,20 +211,46 @@ def check_texts(items: Sequence[Any], call: str) -> list[str]:
     return texts
 
 
+def made_of(
+    item: Any, position: int, function: Callable[[Any], Any], call: str, name: str
+) -> Any:
+    """Return what a caller's function makes of an item, or say that it fails."""
+    try:
+        return function(item)
+    except Exception as error:
+        msg = (
+            f"{call}: {name} raises {type(error).__name__}: {error} for "
+            f"items[{position}], {shown(item)}. Pass a function of one item."
+        )
+        raise InputError(msg) from error
+
+
 def check_facts(
-    call: str, diagonal: float | None, bounds: tuple[float, float] | None
+    call: str,
+    *,
+    symmetric: Any,
+    diagonal: Any,
+    bounds: Any,
+    psd: Any = False,
+    name: Any = None,
 ) -> None:
-    """Refuse a declared diagonal or bounds that cannot be true."""
-    if diagonal is not None and not (
-        isinstance(diagonal, Real) and math.isfinite(diagonal)
-    ):
-        msg = f"{call}: diagonal is {diagonal!r:.60}; pass one finite number, or None."
-        raise InputError(msg)
-    if bounds is not None and not (
-        isinstance(bounds, tuple)
+    """Refuse declared facts that cannot be true."""
+    check_flag(call, "symmetric", symmetric, none=True)
+    check_number(call, "diagonal", diagonal, none=True)
+    check_flag(call, "psd", psd)
+    check_text(call, "name", name, none=True)
+    if bounds is None:
+        return
+    if not (
+        isinstance(bounds, (tuple, list))
         and len(bounds) == 2
-        and all(isinstance(bound, Real) for bound in bounds)
+        and all(isinstance(b, Real) and not isinstance(b, bool) for b in bounds)
         and bounds[0] <= bounds[1]
     ):
-        msg = f"{call}: bounds is {bounds!r:.60}; pass (smallest, largest), or None."
+        raise refuse(call, "bounds", bounds, "(smallest, largest), or None")
+    if diagonal is not None and not bounds[0] <= diagonal <= bounds[1]:
+        msg = (
+            f"{call}: diagonal is {diagonal:g}, and bounds is {tuple(bounds)}: it lies "
+            "outside. Mend one of them."
+        )
         raise InputError(msg)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Scorer, Similarity, cut
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["Cosine"]
@@ -52,6 +53,7 @@ class Cosine(Similarity):
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Normalize the vectors once."""
+        items = as_items(items, "fewpairs.Cosine")
         unit = _unit_rows(items) if self._unit is None else self._unit
         if len(unit) != len(items):
             msg = (
@@ -83,9 +85,9 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
         if X.dtype.kind in "biuf":
             small = X.dtype in (np.float16, np.float32)
             X = X.astype(np.float32 if small else np.float64, copy=False)
-    except ValueError:
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
         X = np.empty(0, dtype=object)
-    if X.ndim != 2 or X.dtype.kind != "f":
+    if X.ndim != 2 or X.dtype.kind != "f" or not X.size:
         msg = (
             "fewpairs.Cosine: needs an (n, d) array of real numbers, one row an item; "
             f"got {type(vectors).__name__} that gives shape {X.shape} and dtype "

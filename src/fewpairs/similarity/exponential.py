@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError
+from fewpairs.checks import check_number
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.wmd.scorer import WMD, WMDScorer
 from fewpairs.types import Indices
@@ -33,9 +33,7 @@ class Exponential(Similarity):
     bounds = (0.0, 1.0)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
-            msg = f"fewpairs: gamma is {self.gamma}; pass a number above 0, or None."
-            raise InputError(msg)
+        check_number("fewpairs", "gamma", self.gamma, above=0)
 
     @property
     def symmetric(self) -> bool | None:  # type: ignore[override]

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_flag, check_whole, shown
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["from_function"]
@@ -62,18 +64,21 @@ def from_function(
     >>> shared_letters.symmetric
     True
     """
-    if not callable(function):
+    call = "fewpairs.from_function"
+    if not callable(function) or isinstance(function, type):
         msg = (
-            f"fewpairs.from_function: got {function!r:.60}, which cannot be called. "
-            "Pass a function f(a, b) -> float."
+            f"{call}: function is {shown(function)}, which cannot be called with two "
+            "items. Pass a function f(a, b) -> float."
         )
         raise InputError(msg)
+    batched = check_flag(call, "batched", batched)
+    check_facts(
+        call, symmetric=symmetric, diagonal=diagonal, bounds=bounds, psd=psd, name=name
+    )
     if chunk is None:
         chunk = 16_384 if batched else 1_024
-    check_facts("fewpairs.from_function", diagonal, bounds)
-    if not isinstance(chunk, (int, np.integer)) or chunk < 1:
-        msg = f"fewpairs.from_function: chunk is {chunk!r}; it must be at least 1."
-        raise InputError(msg)
+    chunk = check_whole(call, "chunk", chunk, least=1)
+    bounds = None if bounds is None else (bounds[0], bounds[1])
     return _FunctionSimilarity(
         function, batched, chunk, symmetric, diagonal, bounds, psd, name
     )
@@ -115,7 +120,7 @@ class _FunctionSimilarity(Similarity):
             yield from (value for value in cells if isinstance(value, fixed))
 
     def bind(self, items: Sequence[Any]) -> Scorer:
-        return _FunctionScorer(self, list(items))
+        return _FunctionScorer(self, list(as_items(items, "fewpairs.from_function")))
 
 
 class _FunctionScorer(Scorer):

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Scorer, Similarity, check_facts
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["from_matrix"]
@@ -47,7 +48,9 @@ def from_matrix(
     True
     """
     K = _checked(matrix)
-    check_facts("fewpairs.from_matrix", diagonal, bounds)
+    call = "fewpairs.from_matrix"
+    check_facts(call, symmetric=symmetric, diagonal=diagonal, bounds=bounds, psd=psd)
+    bounds = None if bounds is None else (bounds[0], bounds[1])
     if diagonal is not None and not np.allclose(np.diagonal(K), diagonal, rtol=1e-3):
         worst = int(np.argmax(np.abs(np.diagonal(K) - diagonal)))
         msg = (
@@ -84,7 +87,7 @@ def _checked(matrix: ArrayLike) -> NDArray[Any]:
         raise InputError(msg)
     try:
         K = np.asarray(matrix)  # a view of a memory map stays on disk
-    except ValueError:
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
         K = np.empty(0, dtype=object)
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         msg = (
@@ -143,6 +146,7 @@ class _MatrixSimilarity(Similarity):
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         n = len(self.matrix)
+        items = as_items(items, "fewpairs.from_matrix")
         if len(items) != n:
             msg = (
                 f"fewpairs.from_matrix: the matrix is {n} × {n}, and there are "
@@ -161,7 +165,7 @@ class _MatrixSimilarity(Similarity):
         n = len(self.matrix)
         try:
             rows = np.asarray(new_items)
-        except ValueError:
+        except Exception:  # noqa: BLE001 - ragged, or no array at all
             rows = np.empty(0, dtype=object)
         if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
             msg = (

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_whole, shown
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Scorer, Similarity, check_texts
+from fewpairs.similarity.base import Scorer, Similarity, check_texts, made_of
 from fewpairs.types import Indices
 
 __all__ = ["SCORERS", "StringSimilarity"]
@@ -63,6 +64,7 @@ _SCORERS: dict[str, _Facts] = {
 }
 
 SCORERS = tuple(_SCORERS)
+_THREADS = 4_096  # at most
 
 
 class StringSimilarity(Similarity):
@@ -109,20 +111,20 @@ class StringSimilarity(Similarity):
     ) -> None:
         if not isinstance(scorer, str) or scorer not in _SCORERS:
             msg = (
-                f"fewpairs.StringSimilarity: unknown scorer {scorer!r}. "
+                f"fewpairs.StringSimilarity: unknown scorer {shown(scorer)}. "
                 f"Choose one of {', '.join(sorted(_SCORERS))}."
             )
             raise InputError(msg)
         if weights is not None and scorer != "levenshtein":
             msg = (
-                f"fewpairs.StringSimilarity: weights={weights} with {scorer!r}; only "
-                "'levenshtein' takes weights."
+                f"fewpairs.StringSimilarity: weights={shown(weights)} with {scorer!r}; "
+                "only 'levenshtein' takes weights."
             )
             raise InputError(msg)
         if weights is not None and not (
             isinstance(weights, tuple)
             and len(weights) == 3
-            and all(isinstance(w, int) and w >= 0 for w in weights)
+            and all(isinstance(w, int) and 0 <= w < 1 << 31 for w in weights)
         ):
             msg = (
                 f"fewpairs.StringSimilarity: weights is {weights!r:.60}; pass whole "
@@ -135,6 +137,8 @@ class StringSimilarity(Similarity):
                 "function of one string."
             )
             raise InputError(msg)
+        call = "fewpairs.StringSimilarity"
+        workers = check_whole(call, "workers", workers, least=-1, most=_THREADS)
         facts = _SCORERS[scorer]
         self.scorer = scorer
         self.weights = weights
@@ -159,8 +163,12 @@ class StringSimilarity(Similarity):
         """Check and process every string once."""
         texts = check_texts(items, "fewpairs.StringSimilarity")
         if self.processor is not None:
-            processed = [self.processor(text) for text in texts]
-            texts = check_texts(processed, "fewpairs.StringSimilarity (processor)")
+            call = "fewpairs.StringSimilarity"
+            processed = [
+                made_of(text, t, self.processor, call, "processor")
+                for t, text in enumerate(texts)
+            ]
+            texts = check_texts(processed, f"{call} (processor)")
         return _StringScorer(self, texts)
 
 

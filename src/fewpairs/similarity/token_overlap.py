@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.checks import check_choice, check_function, check_whole
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.base import Scorer, Similarity, made_of
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["TokenOverlap"]
@@ -53,16 +55,11 @@ class TokenOverlap(Similarity):
     proven = True
 
     def __post_init__(self) -> None:
-        if self.kind not in ("jaccard", "dice", "overlap", "cosine"):
-            msg = (
-                f"fewpairs.TokenOverlap: kind is {self.kind!r}; pass 'jaccard', "
-                "'dice', 'overlap' or 'cosine'."
-            )
-            raise InputError(msg)
-        if self.characters is not None and self.characters < 1:
-            got = self.characters
-            msg = f"fewpairs.TokenOverlap: characters is {got}; pass 1 or more."
-            raise InputError(msg)
+        call = "fewpairs.TokenOverlap"
+        check_choice(call, "kind", self.kind, ("jaccard", "dice", "overlap", "cosine"))
+        cure = "a function of one item that returns its tokens"
+        check_function(call, "tokenizer", self.tokenizer, cure=cure, none=True)
+        check_whole(call, "characters", self.characters, least=1, none=True)
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
@@ -83,7 +80,7 @@ class TokenOverlap(Similarity):
         """Give every token a number and build the incidence matrix, once."""
         number: dict[Any, int] = {}
         starts, columns = [0], []
-        for position, item in enumerate(items):
+        for position, item in enumerate(as_items(items, "fewpairs.TokenOverlap")):
             tokens = {
                 number.setdefault(t, len(number)) for t in self._of(position, item)
             }
@@ -97,7 +94,11 @@ class TokenOverlap(Similarity):
 
     def _of(self, position: int, item: Any) -> Iterable[Any]:
         if self.tokenizer is not None:
-            return self.tokenizer(item)
+            tokens = made_of(
+                item, position, self.tokenizer, "fewpairs.TokenOverlap", "tokenizer"
+            )
+            found = made_of(tokens, position, set, "fewpairs.TokenOverlap", "tokenizer")
+            return cast("set[Any]", found)
         if isinstance(item, str):
             if self.characters is None:
                 return item.split()

@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from fewpairs.checks import refuse
 from fewpairs.errors import InputError
 from fewpairs.methods import Method
 from fewpairs.result.approximation import Approximation
@@ -32,11 +33,16 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
         """Return items: a checked array of numbers, or a list of anything else."""
         if self.similarity is None or is_table(X):
             least = 2 if reset else 1
-            return validate_data(
-                self, X, reset=reset, ensure_min_samples=least, dtype="numeric"
-            )
+            return self.validated(X, reset=reset, ensure_min_samples=least)
         name = type(self).__name__
         return as_items(X, name, name="X")
+
+    def validated(self, *data: Any, **options: Any) -> Any:
+        """Return what scikit-learn makes of tables; its words, as an `InputError`."""
+        try:
+            return validate_data(self, *data, dtype="numeric", **options)
+        except ValueError as error:
+            raise InputError(str(error)) from error
 
     def _recipe(self, items: Any) -> Similarity:
         """Return the similarity that the parameters say."""
@@ -60,6 +66,14 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
             distance = Remembered(distance, self.store)
         return distance if gamma is None else Exponential(distance, gamma)
 
+    def _random_state(self) -> Any:
+        try:
+            return check_random_state(self.random_state)
+        except (TypeError, ValueError) as error:
+            cure = "a whole number, a numpy.random.RandomState or None"
+            name = type(self).__name__
+            raise refuse(name, "random_state", self.random_state, cure) from error
+
     def approximate(self, items: Any, method: Method, budget: Any) -> Approximation:
         """Approximate the similarities of the items that an estimator is fitted to."""
         recipe = self._recipe(items)
@@ -72,7 +86,7 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(msg)
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
-            seed = int(check_random_state(seed).randint(2**31 - 1))
+            seed = int(self._random_state().randint(2**31 - 1))
         approx = approximate(
             items, recipe, method=method, budget=budget, seed=int(seed)
         )

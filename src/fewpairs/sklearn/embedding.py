@@ -11,8 +11,9 @@ from sklearn.base import (
 )
 from sklearn.svm import LinearSVC
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from fewpairs.checks import check_number, check_whole
 from fewpairs.errors import InputError
 from fewpairs.methods import Method, as_method
 from fewpairs.similarity.remembered import Store
@@ -107,11 +108,14 @@ class SimilarityEmbedder(
 
     def _embed(self, X: Any) -> NDArray[Any]:
         items = self.items_of(X, reset=True)
+        name = type(self).__name__
+        check_whole(name, "landmarks", self.landmarks, least=1)
         method, budget = _with_landmarks(self.method, self.landmarks, len(items))
         approx = self.approximate(items, method, budget)
         self.approximation_ = approx
         features = approx.embedding()
         self._turn = None
+        check_whole(name, "dim", self.dim, least=1, none=True)
         if self.dim is not None and self.dim < features.shape[1]:
             leading = approx.embedding(self.dim)
             self._turn = np.linalg.lstsq(features, leading, rcond=None)[0]
@@ -179,8 +183,9 @@ class SimilarityClassifier(ClassifierMixin, SimilarityEstimator):  # type: ignor
 
     def fit(self, X: Any, y: Any) -> Self:
         """Embed the items and train the machine."""
+        check_number("SimilarityClassifier", "C", self.C, above=0)
         if self.similarity is None or is_table(X):
-            X, y = validate_data(self, X, y, ensure_min_samples=2, dtype="numeric")
+            X, y = self.validated(X, y, ensure_min_samples=2)
         else:
             X = self.items_of(X, reset=True)
             y = _labels(y, len(X))
@@ -198,7 +203,14 @@ class SimilarityClassifier(ClassifierMixin, SimilarityEstimator):  # type: ignor
         self.svm_ = LinearSVC(
             C=self.C, dual="auto", max_iter=100_000, random_state=seed
         )
-        self.svm_.fit(self.embedder_.fit_transform(X), y)
+        features = self.embedder_.fit_transform(X)
+        if not features.shape[1]:
+            msg = (
+                "SimilarityClassifier: all similarities that were read are 0, so there "
+                "are no features to learn from. Check the similarity, or lower gamma."
+            )
+            raise InputError(msg)
+        self.svm_.fit(features, y)
         self.classes_ = self.svm_.classes_
         return self
 
@@ -224,7 +236,10 @@ def _with_landmarks(method: Any, landmarks: int, n: int) -> tuple[Method, float 
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(y)
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
+        labels = np.empty(0)
     if labels.shape != (n,):
         msg = (
             f"SimilarityClassifier: {n} items and labels of shape {labels.shape}; pass "

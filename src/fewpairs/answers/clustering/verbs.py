@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +13,7 @@ from fewpairs.answers.clustering import linkage as tree
 from fewpairs.answers.clustering.exact_merges import read_merges
 from fewpairs.answers.clustering.factored import FactoredPart
 from fewpairs.answers.clustering.linkage import Linked
+from fewpairs.checks import check_choice, check_number, check_whole
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Merges
 from fewpairs.matrix.entries import Entries
@@ -100,8 +101,7 @@ def linkage(
     call = "Approximation.linkage"
     items = _linked(approx, of, call)
     shown = as_progress(progress, call, unit="merges")
-    if top is not None:
-        _check_number(top, "top", call)
+    check_number(call, "top", top, none=True)
     try:
         Z = tree.linkage_tree(items, call, shown)
     finally:
@@ -134,18 +134,13 @@ def cluster(
 ) -> Indices:
     """Return labels; see ``Approximation.cluster``."""
     call = "Approximation.cluster"
-    if by not in BY:
-        msg = f"{call}: by is {by!r:.60}; pass one of {', '.join(map(repr, BY))}."
-        raise InputError(msg)
+    check_choice(call, "by", by, BY)
+    neighbors = check_whole(call, "neighbors", neighbors, least=1)
+    seed = check_whole(call, "seed", seed)
     items = _linked(approx, of if by == "average" else "answers", call)
     _check_choice(threshold, clusters, by, items.n, call)
     shown = as_progress(progress, call, unit="items")
-    if not _whole(evaluations) or evaluations < 0:
-        msg = (
-            f"{call}: evaluations is {evaluations!r:.60}; pass how many may be made, "
-            "from 0 on."
-        )
-        raise InputError(msg)
+    evaluations = check_whole(call, "evaluations", evaluations)
     if evaluations and (threshold is None or by != "average" or of != "factors"):
         msg = (
             f"{call}: evaluations settle merges of average linkage of the factors near "
@@ -201,9 +196,7 @@ def _with_exact_merges(
 
 
 def _linked(approx: Answering, of: str, call: str) -> Linked:
-    if of not in OF:
-        msg = f"{call}: of is {of!r:.60}; pass 'factors' or 'answers'."
-        raise InputError(msg)
+    check_choice(call, "of", of, OF)
     if of == "answers":
         return Answers(approx)
     return FactoredPart.of(approx.model, approx.known, call, _declared(approx))
@@ -229,7 +222,7 @@ def _check_choice(threshold: Any, clusters: Any, by: str, n: int, call: str) -> 
         )
         raise InputError(msg)
     if threshold is not None:
-        _check_number(threshold, "threshold", call)
+        check_number(call, "threshold", threshold)
     if (by == "components" and threshold is None) or (
         by == "spectral" and clusters is None
     ):
@@ -243,10 +236,3 @@ def _check_choice(threshold: Any, clusters: Any, by: str, n: int, call: str) -> 
 
 def _whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _check_number(value: Any, name: str, call: str) -> None:
-    real = isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
-    if not real or not math.isfinite(value):
-        msg = f"{call}: {name} is {value!r:.60}; pass a number."
-        raise InputError(msg)

@@ -6,6 +6,13 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from fewpairs.checks import (
+    check_choice,
+    check_instance,
+    check_number,
+    check_whole,
+    refuse,
+)
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
@@ -83,21 +90,18 @@ class Auto(Method):
     takes_prior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.student not in (True, False, "auto"):
-            got = f"student is {self.student!r:.60}"
-            msg = f"fewpairs.Auto: {got}; pass True, False or 'auto'."
-            raise InputError(msg)
-        if self.purpose not in _REFINED:
-            msg = (
-                f"fewpairs.Auto: purpose is {self.purpose!r:.60}; pass 'balanced', "
-                "'neighbors' or 'entries'."
-            )
-            raise InputError(msg)
-        seconds = self.student_seconds
-        if not isinstance(seconds, (int, float)) or not seconds > 0:
-            got = f"student_seconds is {seconds!r:.60}"
-            msg = f"fewpairs.Auto: {got}; pass a number above 0."
-            raise InputError(msg)
+        call = "fewpairs.Auto"
+        if not isinstance(self.student, bool) and not (
+            isinstance(self.student, str) and self.student == "auto"
+        ):
+            raise refuse(call, "student", self.student, "True, False or 'auto'")
+        check_choice(call, "purpose", self.purpose, tuple(_REFINED))
+        check_number(call, "student_seconds", self.student_seconds, above=0)
+        cure = "fewpairs.Uniform() or fewpairs.KMeansMedoids(embeddings)"
+        check_instance(call, "sampling", self.sampling, Sampling, cure)
+        cure = "it to fewpairs.approximate(prior=...)"
+        check_instance(call, "prior", self.prior, Prior, cure, none=True)
+        check_whole(call, "allowance", self.allowance, least=0, none=True)
 
     def price(self, cost: Cost) -> int:
         """Return the most evaluations that ``fit`` makes."""

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import numpy as np
+
+from fewpairs.checks import shown
 from fewpairs.errors import InputError
 from fewpairs.similarity.cross_encoder.loading import Classifier, default_activation
 from fewpairs.similarity.cross_encoder.pair_batches import PairTemplate
@@ -25,8 +28,9 @@ def choose_devices(device: str | None) -> list[Any]:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         wanted = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        msg = f"{_CALL}: unknown device {device!r}. Pass 'cpu', 'cuda' or 'cuda:0'."
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        got = f"unknown device {shown(device)}"
+        msg = f"{_CALL}: {got}. Pass 'cpu', 'cuda' or 'cuda:0'."
         raise InputError(msg) from error
     count = torch.cuda.device_count()
     if wanted.type == "cuda" and (wanted.index or 0) >= count:
@@ -45,9 +49,9 @@ def choose_precision(dtype: str | None, devices: list[Any]) -> str:
     known = ("float32", "int8") if kind == "cpu" else ("float16", "bfloat16", "float32")
     if dtype is None:
         return "float16" if kind == "cuda" else "float32"
-    if dtype not in known:
+    if not isinstance(dtype, str) or dtype not in known:
         msg = (
-            f"{_CALL}: dtype {dtype!r} on {kind!r}; there it can be one of "
+            f"{_CALL}: dtype {shown(dtype)} on {kind!r}; there it can be one of "
             f"{', '.join(known)}."
         )
         raise InputError(msg)
@@ -60,24 +64,25 @@ def choose_label(label: int | str | None, config: Any) -> int:
     if label is None and config.num_labels == 1:
         return 0
     chosen = names.get(label, -1) if isinstance(label, str) else label
-    if chosen is None or not 0 <= chosen < config.num_labels:
+    whole = isinstance(chosen, (int, np.integer)) and not isinstance(chosen, bool)
+    if not whole or not 0 <= int(chosen or 0) < config.num_labels:
         msg = (
-            f"{_CALL}: label is {label!r}; the model has {config.num_labels} labels, "
-            f"{', '.join(list(names)[:6])}. Pass the one that is the similarity, as "
-            f"label=0 to {config.num_labels - 1} or by name."
+            f"{_CALL}: label is {shown(label)}; the model has {config.num_labels} "
+            f"labels, {', '.join(list(names)[:6])}. Pass the one that is the "
+            f"similarity, as label=0 to {config.num_labels - 1} or by name."
         )
         raise InputError(msg)
-    return int(chosen)
+    return int(chosen or 0)
 
 
 def choose_activation(activation: str | None, name: str, config: Any) -> str:
     """Return the activation that is asked for, or the model's own."""
     if activation is None:
         return default_activation(name, config)
-    alone = activation == "softmax" and config.num_labels == 1
-    if activation not in ("identity", "sigmoid", "softmax") or alone:
+    allowed = ["identity", "sigmoid"] + ["softmax"] * (config.num_labels > 1)
+    if not isinstance(activation, str) or activation not in allowed:
         msg = (
-            f"{_CALL}: activation {activation!r} with {config.num_labels} labels. "
+            f"{_CALL}: activation {shown(activation)} with {config.num_labels} labels. "
             "Choose 'identity', 'sigmoid', or 'softmax' for several labels."
         )
         raise InputError(msg)

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import FewpairsWarning, InputError
+from fewpairs.checks import check_flag, check_path, check_whole
+from fewpairs.errors import FewpairsWarning
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_texts
 from fewpairs.similarity.cross_encoder.batch_scorers import (
@@ -119,12 +120,13 @@ class CrossEncoder(Similarity):
         local_files_only: bool = False,
     ) -> None:
         require(_CALL, "torch", "transformers", "tokenizers")
-        self.path = str(name)
+        self.path = check_path(_CALL, "name", name)
         self._devices = choose_devices(device)
         self.dtype = choose_precision(dtype, self._devices)
-        if batch_tokens is not None and batch_tokens < 1:
-            msg = f"{_CALL}: batch_tokens is {batch_tokens}; it must be at least 1."
-            raise InputError(msg)
+        check_whole(_CALL, "batch_tokens", batch_tokens, least=1, none=True)
+        check_whole(_CALL, "max_length", max_length, least=1, none=True)
+        symmetric = check_flag(_CALL, "symmetric", symmetric)
+        local_files_only = check_flag(_CALL, "local_files_only", local_files_only)
         loaded = load_classifier(self.path, local_files_only=local_files_only)
         config = loaded.model.config
         self.label = choose_label(label, config)

@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fewpairs.checks import check_choice, check_flag, check_path, refuse
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.cross_encoder.loading import require
+from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
 __all__ = ["PairMLP", "check_vectors"]
@@ -71,9 +73,8 @@ class PairMLP(Similarity):
         symmetric: bool = False,
         activation: Literal["sigmoid", "identity"] = "sigmoid",
     ) -> None:
-        if activation not in ("sigmoid", "identity"):
-            msg = f"{_CALL}: activation {activation!r}; pass 'sigmoid' or 'identity'."
-            raise InputError(msg)
+        check_choice(_CALL, "activation", activation, ("sigmoid", "identity"))
+        symmetric = check_flag(_CALL, "symmetric", symmetric)
         self.layers = _check_layers(layers)
         self.width = self.layers[0][0].shape[1] // 3
         self.activation = activation
@@ -92,6 +93,7 @@ class PairMLP(Similarity):
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Compute what the first layer makes of every item, once."""
         X = self._vectors
+        items = as_items(items, _CALL)
         if X is None:
             X = check_vectors(items, _CALL, self.width)
         if len(X) != len(items):
@@ -120,6 +122,7 @@ class PairMLP(Similarity):
         Layers are taken in the order of the numbers in their names.
         """
         require(_CALL, "safetensors")
+        path = check_path(f"{_CALL}.from_safetensors", "path", path)
         from safetensors import SafetensorError, safe_open
 
         try:
@@ -149,14 +152,21 @@ class PairMLP(Similarity):
     def save(self, path: str | Path) -> None:
         """Write weights and options to a safetensors file."""
         require(_CALL, "safetensors")
+        from safetensors import SafetensorError
         from safetensors.numpy import save_file
+
+        path = check_path(f"{_CALL}.save", "path", path)
 
         tensors = {}
         for t, (weight, bias) in enumerate(self.layers):
             tensors[f"layers.{t}.weight"] = weight
             tensors[f"layers.{t}.bias"] = bias
         options = {"symmetric": self.symmetric, "activation": self.activation}
-        save_file(tensors, str(path), metadata={"fewpairs": json.dumps(options)})
+        try:
+            save_file(tensors, path, metadata={"fewpairs": json.dumps(options)})
+        except (OSError, SafetensorError) as error:
+            msg = f"{_CALL}.save: cannot write {path!r}: {error}. Pass another path."
+            raise InputError(msg) from error
 
 
 class _MLPScorer(Scorer):
@@ -236,7 +246,7 @@ def check_vectors(vectors: Any, call: str, width: int | None = None) -> Float32:
     """Return (n, d) float32 vectors, or say what is wrong with them."""
     try:
         X = np.asarray(vectors)
-    except ValueError:
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
         X = np.empty(0, dtype=object)
     expected = "(n, d)" if width is None else f"(n, {width})"
     if X.ndim != 2 or X.dtype.kind not in "biuf" or width not in (None, X.shape[1]):
@@ -253,15 +263,24 @@ def check_vectors(vectors: Any, call: str, width: int | None = None) -> Float32:
             "Drop those items or mend their vectors."
         )
         raise InputError(msg)
-    return np.ascontiguousarray(X, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        small = np.ascontiguousarray(X, dtype=np.float32)
+    if not np.isfinite(small).all():
+        msg = f"{call}: a vector has numbers beyond single precision. Scale them."
+        raise InputError(msg)
+    return small
 
 
 def _check_layers(layers: Layers) -> list[tuple[Float32, Float32]]:
     checked = []
-    for weight, bias in layers:
-        W = np.ascontiguousarray(weight, dtype=np.float32)
-        c = np.ascontiguousarray(bias, dtype=np.float32)
-        checked.append((W, c))
+    cure = "a list of (weight, bias), as in torch.nn.Linear"
+    try:
+        for weight, bias in layers:
+            W = np.ascontiguousarray(weight, dtype=np.float32)
+            c = np.ascontiguousarray(bias, dtype=np.float32)
+            checked.append((W, c))
+    except Exception as error:
+        raise refuse(_CALL, "layers", layers, cure) from error
     shapes = [(W.shape, c.shape) for W, c in checked]
     chained = len(shapes) > 1 and all(
         W.ndim == 2 and c.shape == (W.shape[0],) for W, c in checked

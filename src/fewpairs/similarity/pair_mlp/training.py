@@ -7,6 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fewpairs.checks import (
+    check_array,
+    check_flag,
+    check_number,
+    check_text,
+    check_whole,
+    refuse,
+)
 from fewpairs.errors import InputError
 from fewpairs.similarity.cross_encoder.loading import require
 from fewpairs.similarity.pair_mlp.scorer import PairMLP, check_vectors
@@ -14,6 +22,8 @@ from fewpairs.similarity.pair_mlp.scorer import PairMLP, check_vectors
 __all__ = ["train_pair_mlp"]
 
 _CALL = "fewpairs.train_pair_mlp"
+_RATE = 1e6  # beyond it single precision overflows
+_WIDEST = 1 << 20
 
 
 def train_pair_mlp(
@@ -77,6 +87,16 @@ def train_pair_mlp(
     require(_CALL, "torch")
     X = check_vectors(vectors, _CALL)
     p, y = _check_pairs(pairs, labels, len(X))
+    widths = _check_widths(hidden)
+    epochs = check_whole(_CALL, "epochs", epochs, most=1_000_000)
+    batch = check_whole(_CALL, "batch", batch, least=1)
+    patience = check_whole(_CALL, "patience", patience, least=1)
+    seed = check_whole(_CALL, "seed", seed)
+    check_number(_CALL, "learning_rate", learning_rate, above=0, most=_RATE)
+    check_number(_CALL, "weight_decay", weight_decay, least=0, most=_RATE)
+    check_number(_CALL, "validation", validation, least=0, most=1)
+    symmetric = check_flag(_CALL, "symmetric", symmetric)
+    device = _check_device(device)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(p))
     held = order[: round(validation * len(p))]
@@ -86,7 +106,7 @@ def train_pair_mlp(
             f"{_CALL}: validation={validation} of {len(p)} pairs leaves none to learn."
         )
         raise InputError(msg)
-    network = _network((3 * X.shape[1], *hidden, 1), rng, device)
+    network = _network((3 * X.shape[1], *widths, 1), rng, device)
     trainer = _Trainer(network, X, device, symmetric=symmetric)
     optimizer = _adamw(network, learning_rate, weight_decay)
     best, waited, weights = float("inf"), 0, trainer.weights()
@@ -178,8 +198,29 @@ def _adamw(network: Any, learning_rate: float, weight_decay: float) -> Any:
     )
 
 
+def _check_widths(hidden: Any) -> list[int]:
+    cure = "a list of the hidden layers' widths, such as [1024]"
+    if not isinstance(hidden, (list, tuple)):
+        raise refuse(_CALL, "hidden", hidden, cure)
+    return [check_whole(_CALL, "hidden", k, least=1, most=_WIDEST) for k in hidden]
+
+
+def _check_device(device: Any) -> str:
+    import torch
+
+    device = check_text(_CALL, "device", device)
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        msg = f"{_CALL}: device is {device!r}: {error}. Pass 'cpu' or 'cuda'."
+        raise InputError(msg) from error
+    return str(device)
+
+
 def _check_pairs(pairs: ArrayLike, labels: ArrayLike, n: int) -> tuple[Any, Any]:
-    p, y = np.asarray(pairs), np.asarray(labels)
+    p = check_array(_CALL, "pairs", pairs, "an (m, 2) array of positions")
+    cure = f"{len(p) if p.ndim else 1} numbers between 0 and 1, one a pair"
+    y = check_array(_CALL, "labels", labels, cure)
     shaped = p.ndim == 2 and p.shape[1] == 2 and p.dtype.kind in "iu" and len(p)
     if not shaped or p.min() < 0 or p.max() >= n:
         msg = (

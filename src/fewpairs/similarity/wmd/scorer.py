@@ -11,12 +11,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import (
+    check_choice,
+    check_flag,
+    check_function,
+    check_number,
+    check_text,
+    check_whole,
+    refuse,
+)
 from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.kernels.linalg.blas_threads import cores
 from fewpairs.kernels.wmd import reference
 from fewpairs.kernels.wmd.bags import Corpus
 from fewpairs.kernels.wmd.segments import MOST_NODES
-from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.base import Scorer, Similarity, made_of
 from fewpairs.similarity.items import as_items
 from fewpairs.similarity.wmd.word_bags import bags_of, vectors_of
 from fewpairs.similarity.wmd.word_vectors import word_vectors
@@ -117,22 +126,21 @@ class WMD(Similarity):
     proven = True
 
     def __post_init__(self) -> None:
-        for option, allowed in (
-            ("weights", ("tf", "tfidf")),
-            ("empty", ("error", "zero", "drop")),
-        ):
-            if getattr(self, option) not in allowed:
-                msg = (
-                    f"fewpairs.WMD: {option} is {getattr(self, option)!r}; pass "
-                    f"one of {', '.join(map(repr, allowed))}."
-                )
-                raise InputError(msg)
-        if not (np.isfinite(self.gamma) and self.gamma > 0):
-            msg = f"fewpairs.WMD: gamma is {self.gamma}; pass a number above 0."
-            raise InputError(msg)
+        call = "fewpairs.WMD"
+        check_choice(call, "weights", self.weights, ("tf", "tfidf"))
+        check_choice(call, "empty", self.empty, ("error", "zero", "drop"))
+        check_number(call, "gamma", self.gamma, above=0)
+        cure = "a function of one text that returns its words"
+        check_function(call, "tokenizer", self.tokenizer, cure=cure)
+        check_flag(call, "normalize", self.normalize)
+        check_whole(call, "threads", self.threads, least=1, most=4_096, none=True)
+        check_text(call, "device", self.device, none=True)
+        stop_words = as_items(_ordered(self.stop_words), call, name="stop_words")
+        if not all(isinstance(word, str) for word in stop_words):
+            raise refuse(call, "stop_words", self.stop_words, "a collection of words")
         _kernel(self.device)  # say now if it is not there
         object.__setattr__(self, "vectors", word_vectors(self.vectors))
-        object.__setattr__(self, "stop_words", frozenset(self.stop_words))
+        object.__setattr__(self, "stop_words", frozenset(stop_words))
 
     @property
     def name(self) -> str:
@@ -185,7 +193,8 @@ class WMD(Similarity):
 
     def _words(self, position: int, item: Any) -> Counter[str]:
         if isinstance(item, str):
-            item = self.tokenizer(item)
+            call = "fewpairs.WMD"
+            item = made_of(item, position, self.tokenizer, call, "tokenizer")
         words: list[Any] = list(item) if isinstance(item, (list, tuple)) else [None]
         if not all(isinstance(word, str) for word in words):
             msg = (
@@ -196,6 +205,10 @@ class WMD(Similarity):
         stop: Collection[str] = self.stop_words
         known = self.vectors.index
         return Counter(word for word in words if word in known and word not in stop)
+
+
+def _ordered(words: Any) -> Any:
+    return list(words) if isinstance(words, (set, frozenset)) else words
 
 
 class WMDScorer(Scorer):

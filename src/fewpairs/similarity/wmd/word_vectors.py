@@ -9,7 +9,9 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.checks import check_path, shown
 from fewpairs.errors import InputError
+from fewpairs.similarity.items import as_items
 
 __all__ = ["WordVectors", "word_vectors"]
 
@@ -40,9 +42,10 @@ def word_vectors(source: Any) -> WordVectors:
     if hasattr(source, "key_to_index") and hasattr(source, "vectors"):  # gensim
         return _checked(list(source.key_to_index), np.asarray(source.vectors))
     if isinstance(source, tuple) and len(source) == 2:
-        return _checked(list(source[0]), source[1])
+        words = as_items(source[0], _CALL, name="the words of vectors")
+        return _checked(list(words), source[1])
     if isinstance(source, (str, Path)):
-        return _from_file(Path(source))
+        return _from_file(Path(check_path(_CALL, "vectors", source)))
     msg = (
         f"{_CALL}: vectors is {source!r:.60}; pass a pair (words, array), gensim's "
         "KeyedVectors or the path of a vector file."
@@ -53,7 +56,7 @@ def word_vectors(source: Any) -> WordVectors:
 def _checked(words: list[str], array: Any) -> WordVectors:
     try:
         X = np.asarray(array)
-    except ValueError:
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
         X = np.empty(0, dtype=object)
     if X.ndim != 2 or X.dtype.kind not in "fiu":
         msg = (
@@ -63,6 +66,10 @@ def _checked(words: list[str], array: Any) -> WordVectors:
         raise InputError(msg)
     if len(words) != len(X):
         msg = f"{_CALL}: {len(words):,} words for {len(X):,} vectors; pass one each."
+        raise InputError(msg)
+    strange = [word for word in words if not isinstance(word, str)]
+    if strange:
+        msg = f"{_CALL}: of the words of vectors, {shown(strange[0])} is no text."
         raise InputError(msg)
     index: dict[str, int] = {}
     for t, word in enumerate(words):

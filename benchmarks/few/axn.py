@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.few.answers import Answer, Curve, FromReads, calibrate
-from benchmarks.few.cosines import cosines, largest
+from benchmarks.few.cosines import cosines, in_threads, largest
 from benchmarks.few.reader import Array, Reader, first_of_each
 from benchmarks.few.reranking import rerank
 from benchmarks.few.sets import DataSet
@@ -84,11 +84,14 @@ class _Ridge:
         """Return the best of some items."""
         width = min(width, len(self.z) - 1)
         step = max(1, _ENTRIES // len(self.z))
-        parts = [
-            largest(self.rows(rows[t : t + step]), width)
-            for t in range(0, len(rows), step)
-        ]
-        return np.concatenate(parts)
+        out = np.empty((len(rows), width), dtype=np.int64)
+
+        def fill(start: int) -> None:
+            part = slice(start, start + step)
+            out[part] = largest(self.rows(rows[part]), width)
+
+        in_threads(fill, range(0, len(rows), step))
+        return out
 
     def confirmed(self, i: Array, j: Array, reader: Reader) -> float:
         """Return how much of the corrections random pairs bear out, from 0 to 1."""
@@ -116,13 +119,16 @@ def _read_best(
     width = min(n - 1, 2 * -(-share // n) + 4)
     best = np.empty((n, width), dtype=np.int64)
     step = max(1, _ENTRIES // n)
-    for first in range(0, n, step):
+
+    def fill(first: int) -> None:
         rows = np.arange(first, min(first + step, n))
         scores = ridge.rows(rows)
         known = other[start[rows[0]] : start[rows[-1] + 1]]
         sizes = np.diff(start[rows[0] : rows[-1] + 2])
         scores[np.repeat(np.arange(len(rows)), sizes), known] = -np.inf
         best[rows] = largest(scores, width)
+
+    in_threads(fill, range(0, n, step))
     end = reader.left - share
     for place in range(width):
         order = rng.permutation(n)
@@ -146,13 +152,16 @@ def _fit(reader: Reader, curve: Curve, rng: np.random.Generator) -> _Ridge:
     vectors = np.zeros(z.shape, dtype=np.float32)
     constants = np.zeros(data.n, dtype=np.float32)
     order = np.argsort(sizes, kind="stable")  # lists of like lengths together
-    for t in range(0, data.n, BATCH):
-        rows = order[t : t + BATCH]
+
+    def fill(first: int) -> None:
+        rows = order[first : first + BATCH]
         part = there[rows, : max(1, sizes[rows[-1]])]
         near, inverse, y = _system(z, other, missing, part, mu)
         weights = np.einsum("tab,tb->ta", inverse, y)
         vectors[rows] = (weights[:, None] @ near)[:, 0]
         constants[rows] = weights.sum(axis=1)
+
+    in_threads(fill, range(0, data.n, BATCH))
     return _Ridge(curve, z, vectors, constants)
 
 

@@ -63,7 +63,7 @@ def _chosen(
         settings = [s for s in table.settings if s.contender in (*RIVALS, "default")]
         yield options.show, _picked(settings, options), options.budgets or table.budgets
         return
-    for name in options.data:
+    for name in options.data or _on_hand():
         settings = [Setting(rival) for rival in RIVALS]
         settings += [Setting("default"), Setting("default", student=True)]
         if options.purpose or options.student is not None:
@@ -141,7 +141,7 @@ def _told(key: dict[str, Any], value: dict[str, Any]) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m benchmarks few", description=__doc__)
     say = parser.add_argument
-    say("--data", nargs="+", choices=SETS, default=_on_hand(), help="data sets")
+    say("--data", nargs="+", choices=SETS, help="all that run here")
     say("--budgets", nargs="+", type=float, help="pairs per item")
     names = [*RIVALS, "default"]
     say("--contender", nargs="+", choices=names, help="all unless given")

@@ -73,7 +73,7 @@ class Setting:
         """Run it; return its answer, and for ours the bill's seconds."""
         rng = np.random.default_rng([seed, 77])
         if self.contender in RIVALS:
-            # Thousands of small products: threads would wait for each other.
+            # Blocks run in threads, and small products would wait for more of them.
             with threadpool_limits(1, "blas"):
                 return RIVALS[self.contender](data, evaluations, rng), {}
         student: Any = {} if self.student is None else {"student": self.student}

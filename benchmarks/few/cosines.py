@@ -1,14 +1,24 @@
 """The prior: cosines of pairs, and the top of every item, all pairs in blocks."""
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cosines", "largest", "top_lists", "unit_rows"]
+__all__ = ["cosines", "in_threads", "largest", "top_lists", "unit_rows"]
 
 Array = NDArray[Any]
-_ENTRIES = 1 << 24  # of a block of scores
+_ENTRIES = 1 << 23  # of a block of scores
+
+
+def in_threads(work: Callable[[int], None], starts: Iterable[int]) -> None:
+    """Do the work of all blocks, one a core at a time; NumPy lets go of the lock."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for done in [pool.submit(work, start) for start in starts]:
+            done.result()
 
 
 def unit_rows(embeddings: Array) -> NDArray[np.float32]:
@@ -40,9 +50,12 @@ def top_lists(rows: NDArray[np.float32], width: int) -> Array:
     n = len(rows)
     out = np.empty((n, width), dtype=np.int32)
     step = max(1, _ENTRIES // n)
-    for start in range(0, n, step):
+
+    def fill(start: int) -> None:
         scores = rows[start : start + step] @ rows.T
         own = np.arange(len(scores))
         scores[own, start + own] = -np.inf
         out[start : start + step] = largest(scores, width)
+
+    in_threads(fill, range(0, n, step))
     return out

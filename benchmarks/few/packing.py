@@ -62,7 +62,9 @@ def pack(data: Path, work: Path, folder: Path) -> int:
     truth = work / "sentences-truth.npz"
     if truth.exists():
         shutil.copy(truth, folder)
-    shutil.copytree(models(data) / MODEL, folder / MODEL, dirs_exist_ok=True)
+    (folder / MODEL).mkdir(exist_ok=True)
+    for path in (models(data) / MODEL).iterdir():
+        shutil.copyfile(path, folder / MODEL / path.name)
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 

@@ -17,6 +17,7 @@ from benchmarks.few.cosines import top_lists, unit_rows
 __all__ = ["SETS", "DataSet", "load", "models", "read_sentences"]
 
 Array = NDArray[Any]
+FIRST = 128  # of the prior's lists that are made at once
 Labels = tuple[Array, Array, Array]  # items, items, what people said of the pair
 
 
@@ -68,17 +69,16 @@ class DataSet:
         )
 
     @cached_property
-    def _tops(self) -> dict[int, Array]:
-        return {}
+    def _tops(self) -> list[Array]:
+        return []
 
     def top(self, width: int) -> Array:
         """Return every item's ``width`` most similar others under the prior."""
         width = min(width, self.n - 1)
-        enough = [found for size, found in self._tops.items() if size >= width]
-        if not enough:
-            self._tops[width] = top_lists(self.prior, width)
-            enough = [self._tops[width]]
-        return enough[0][:, :width]
+        if not self._tops or self._tops[-1].shape[1] < width:
+            enough = min(max(width, FIRST), self.n - 1)
+            self._tops.append(top_lists(self.prior, enough))
+        return self._tops[-1][:, :width]
 
 
 def load(name: str, data: Path, work: Path) -> DataSet:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.few.answers import Answer, FromReads, calibrate
+from benchmarks.few.cosines import in_threads
 from benchmarks.few.reader import Array, Reader, first_of_each
 from benchmarks.few.reranking import rerank
 from benchmarks.few.sets import DataSet
@@ -14,6 +15,7 @@ CANDIDATES = 64  # under the prior that the graph's edges are chosen from
 DEGREE = 4  # edges that leave an item: more cost more than they find
 ALPHA = 1.2  # of the pruning: larger keeps more long edges
 BEAM = 32  # of the best known that are expanded, at most
+BATCH = 256  # items whose edges are chosen together
 SEED = 0.5  # share of the budget that the walks' starting points get
 
 
@@ -58,9 +60,13 @@ def _graph(data: DataSet) -> Array:
     """Return every item's edges and reverse edges, −1 for none."""
     n = data.n
     top = data.top(CANDIDATES)
-    kept = np.concatenate(
-        [_pruned(data.prior, t, top[t : t + 512]) for t in range(0, n, 512)]
-    )
+    kept = np.empty((n, DEGREE), dtype=np.int64)
+
+    def fill(first: int) -> None:
+        part = slice(first, first + BATCH)
+        kept[part] = _pruned(data.prior, first, top[part])
+
+    in_threads(fill, range(0, n, BATCH))
     item, place = np.nonzero(kept >= 0)
     there = kept[item, place]
     edges = np.union1d(item * n + there, there * n + item)

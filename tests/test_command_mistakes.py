@@ -34,10 +34,26 @@ def folder(tmp_path_factory):
     (path / "numbers.jsonl").write_text('{"text": "a"}\n7\n')
     (path / "list.json").write_text('["a", "b"]')
     (path / "cut.gz").write_bytes(gzip.compress(b"one\ntwo\n" * 100)[:30])
+    (path / "plain.csv.gz").write_text("id,title\n1,a\n2,b\n")
+    whole = bytearray(gzip.compress(b"one\ntwo\nthree\n" * 50))
+    whole[20] ^= 0xFF
+    (path / "flipped.gz").write_bytes(whole)
+    (path / "book.csv").write_bytes(b"PK\x03\x04 a spreadsheet")
+    (path / "half.jsonl").write_text('{"text": "a"}\n{"text": "b \\ud83d c"}\n')
+    (path / "aside.jsonl").write_text('{"text": "a", "x": ["\\udc00"]}\n{"text": "b"}')
+    (path / "deep.jsonl").write_text("[" * 200_000 + "]" * 200_000 + "\n")
+    (path / "again.jsonl").write_text('{"text": "a", "text": "b"}\n{"text": "c"}\n')
+    (path / "escapes.txt").write_text("a\n\\ud800 b\nc\n")
+    (path / "twins.csv").write_text("id,title,title\n1,a,b\n2,c,d\n")
+    (path / "open.csv").write_text('id,title\n1,a\n2,"never closed\n3,b\n4,c\n')
+    (path / "middle.csv").write_text('id,title\n1,"a\n2,"b"\n3,c\n')
+    (path / "turned.csv").write_text("id,\u202etitle\n1,a\n2,b\n")
     (path / "fake.parquet").write_bytes(b"PAR1 no table")
     (path / "raises.py").write_text(
         "def fails(a, b):\n    raise ValueError('no network')\n"
         "def nan(a, b):\n    return float('nan')\n"
+        "def leaves(a, b):\n    raise SystemExit('no key')\n"
+        "def closes(a, b):\n    raise GeneratorExit('enough')\n"
         "number = 3\n"
     )
     (path / "broken_module.py").write_text("1 / 0\n")
@@ -80,6 +96,37 @@ MISTAKES = [
     ("plan list.json -s ratio", r"reads JSONL, one object a line"),
     ("plan cut.gz -s ratio", r"not a whole gzip file"),
     ("plan fake.parquet -s ratio", r"cannot be read as Parquet"),
+    ("plan plain.csv.gz -s ratio", r"named \.gz, and is no gzip file.*rename it"),
+    ("plan flipped.gz -s ratio", r"not a whole gzip file"),
+    ("plan book.csv -s ratio", r"zip archive, or a spreadsheet.*save it as CSV"),
+    ("plan half.jsonl -s ratio", r"line 2: \\ud83d is half of a character"),
+    ("plan aside.jsonl -s ratio", r"line 1: \\udc00 is half of a character"),
+    ("plan deep.jsonl -s ratio", r"line 1: JSON is nested too deeply"),
+    ("plan again.jsonl -s ratio", r"line 1 has two fields 'text'\. Rename or drop"),
+    (
+        "plan twins.csv -s ratio -c title",
+        r"has 2 columns named 'title' \(columns 2 and 3\)\. Rename one",
+    ),
+    (
+        "plan open.csv -s ratio -c title",
+        r"line 3: a quote is opened and never closed.*--no-quotes",
+    ),
+    (
+        "plan middle.csv -s ratio -c title",
+        r"lines 2 to 3: a quote ends in the middle of a field",
+    ),
+    ("plan turned.csv -s ratio", r"several columns \(id, \\u202etitle\)"),
+    ("plan latin.txt -s ratio --encoding idna", r"latin\.txt.* is not idna"),
+    (
+        "plan escapes.txt -s ratio --encoding raw_unicode_escape",
+        r"line 2: \\ud800 is half of a character",
+    ),
+    (
+        "duplicates good.txt -s levenshtein -t 80",
+        r"--threshold is 80, and .*levenshtein.* between 0 and 1\. Did you mean 0\.8",
+    ),
+    ("duplicates good.txt -s ratio -t -2", r"--threshold is -2, .*Pass one inside"),
+    ("duplicates ./run -t 80", r"--threshold is 80, and .*between 0 and 1"),
     ("plan good.txt -s ratio --format xml", r"--format is 'xml'; pass one of lines"),
     ("approximate good.txt -s ratio -b 0", r"--budget is 0; nothing can be read"),
     ("approximate good.txt -s ratio -b 0%", r"--budget is 0%; a share lies above 0"),
@@ -210,6 +257,8 @@ def test_the_cures_cure(folder, capfd, monkeypatch):
         "plan wide.txt -s ratio --encoding utf-16 -b 100%",
         "plan long.txt -s ratio --cut 1000 -b 100%",
         "plan good.csv -s ratio -c title -b 100%",
+        "plan twins.csv -s ratio -c id -b 100%",
+        "plan open.csv -s ratio -c title --no-quotes -b 100%",
     ):
         done = run_here(line.split(), folder, capfd, monkeypatch)
         assert done.returncode == 0, f"{line}: {done.stderr}"
@@ -226,6 +275,18 @@ def test_a_failing_similarity_is_a_failure_and_debug_shows_where(
     done = run(*line.split(), "--debug", cwd=folder)
     assert done.returncode == 1
     assert "Traceback" in done.stderr
+    assert not (folder / "failed").exists()
+
+
+def test_a_similarity_that_ends_the_program_ends_the_command(
+    folder, capfd, monkeypatch
+):
+    line = "approximate good.txt -s raises:closes -b 50% -o failed"
+    done = run_here(line.split(), folder, capfd, monkeypatch)
+    refused(done, r"stopped by the similarity: GeneratorExit enough", code=1)
+    line = line.replace("closes", "leaves")
+    done = run_here(line.split(), folder, capfd, monkeypatch)
+    assert done.returncode == "no key"  # which Python writes to stderr as it ends
     assert not (folder / "failed").exists()
 
 

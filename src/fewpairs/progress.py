@@ -4,6 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from fewpairs.errors import InputError
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "EVALUATING",
     "Callback",
     "Meter",
     "Progress",
@@ -20,6 +22,9 @@ __all__ = [
     "Status",
     "as_progress",
 ]
+
+
+EVALUATING = "evaluating"  # what is being done while the similarity is called
 
 
 class Progress(Protocol):
@@ -79,6 +84,10 @@ class Status:
         Spent so far, where evaluations cost money.
     finished
         Whether the run has ended.
+    since
+        Seconds since the last evaluations were made, or since what is done changed.
+    computing
+        Whether no evaluations are made now: nobody knows how long that takes.
 
     Examples
     --------
@@ -87,6 +96,9 @@ class Status:
     (50.0, 30.0)
     >>> print(status)
     evaluating: 500 of 2,000 evaluations, 50/s, 30 s left, 0.25 spent
+    >>> from dataclasses import replace
+    >>> print(replace(status, what="finding candidates", computing=True, since=40.0))
+    finding candidates for 40 s: 500 of 2,000 evaluations, 0.25 spent
     """
 
     what: str
@@ -95,6 +107,8 @@ class Status:
     seconds: float
     money: float = 0.0
     finished: bool = False
+    since: float = 0.0
+    computing: bool = False
 
     @property
     def rate(self) -> float:
@@ -108,15 +122,32 @@ class Status:
             return None
         return max(0, self.total - self.done) / self.rate if self.rate else None
 
+    @property
+    def still_left(self) -> float | None:
+        """Seconds left, counted down between evaluations; ``None``: nobody knows."""
+        if self.computing or self.left is None or self.since > self.left:
+            return None
+        return self.left - self.since
+
     def __str__(self) -> str:
+        return self.in_words()
+
+    def in_words(self, unit: str = "evaluations") -> str:
+        """Return it as a line."""
+        idle = self.computing or self.total is None
+        what = (
+            f"{self.what} for {self.since:,.0f} s" if idle and self.since else self.what
+        )
         if self.total is None:
-            return self.what
-        parts = [f"{self.done:,} of {self.total:,} evaluations", f"{self.rate:,.3g}/s"]
-        if self.left is not None:
-            parts.append(f"{self.left:,.0f} s left")
+            return what
+        parts = [f"{self.done:,} of {self.total:,} {unit}"]
+        if not self.computing:
+            parts.append(f"{self.rate:,.3g}/s")
+            if self.still_left is not None:
+                parts.append(f"{self.still_left:,.0f} s left")
         if self.money:
             parts.append(f"{self.money:,.2f} spent")
-        return f"{self.what}: {', '.join(parts)}"
+        return f"{what}: {', '.join(parts)}"
 
 
 class Meter(ABC):
@@ -127,15 +158,23 @@ class Meter(ABC):
         self._total: int | None = None
         self._done = 0
         self._money = 0.0
-        self._began = time.monotonic()
+        self._began = self._changed = time.monotonic()
         self._finished = False
+        self._computing = False
 
     @property
     def status(self) -> Status:
         """How far the run is."""
-        seconds = time.monotonic() - self._began
+        now = time.monotonic()
         return Status(
-            self._what, self._done, self._total, seconds, self._money, self._finished
+            self._what,
+            self._done,
+            self._total,
+            now - self._began,
+            self._money,
+            self._finished,
+            now - self._changed,
+            self._computing,
         )
 
     @abstractmethod
@@ -145,12 +184,14 @@ class Meter(ABC):
     def start(self, what: str, total: int | None) -> None:
         """Begin a stage."""
         self._what, self._total, self._done = what, total, 0
-        self._began, self._finished = time.monotonic(), False
+        self._began = self._changed = time.monotonic()
+        self._finished = self._computing = False
         self.show(self.status, new_stage=True)
 
     def advance(self, evaluations: int) -> None:
         """Count evaluations."""
         self._done += evaluations
+        self._changed = time.monotonic()
         self.show(self.status)
 
     def spend(self, money: float) -> None:
@@ -158,8 +199,11 @@ class Meter(ABC):
         self._money += money
 
     def note(self, what: str) -> None:
-        """Change what is being done."""
-        self._what = what
+        """Change what is being done: evaluating, or computing of some kind."""
+        if what == self._what:
+            return
+        self._what, self._computing = what, what != EVALUATING
+        self._changed = time.monotonic()
         self.show(self.status)
 
     def finish(self) -> None:
@@ -184,20 +228,34 @@ class RichProgress(Meter):
     """A bar in the terminal or notebook: evaluations, rate, time left, money."""
 
     def __init__(
-        self, console: "Console | None" = None, unit: str = "evaluations"
+        self,
+        console: "Console | None" = None,
+        unit: str = "evaluations",
+        *,
+        transient: bool = False,
     ) -> None:
         super().__init__()
         self._unit = unit
         from rich import progress as bars
+        from rich.text import Text
+
+        meter = self
+
+        class TimeLeft(bars.ProgressColumn):
+            """Goes on between evaluations, and says nothing where nobody knows."""
+
+            def render(self, task: bars.Task) -> Text:
+                left = None if task.finished else meter.status.still_left
+                return Text("" if left is None else f"left {_clock(left)}")
 
         self._bars = bars.Progress(
             bars.TextColumn("{task.description}"),
             bars.BarColumn(),
             bars.TextColumn("{task.fields[done]}"),
             bars.TimeElapsedColumn(),
-            bars.TextColumn("left"),
-            bars.TimeRemainingColumn(),
+            TimeLeft(),
             console=console,
+            transient=transient,
         )
         self._task: bars.TaskID | None = None
 
@@ -232,6 +290,15 @@ class RichProgress(Meter):
         if self._task is not None and self._bars.tasks[self._task].total is None:
             self._bars.update(self._task, total=1, completed=1)
         self._task = None
+
+
+def _clock(seconds: float) -> str:
+    """Return a time as clocks show it.
+
+    >>> _clock(3_725.4)
+    '1:02:05'
+    """
+    return str(timedelta(seconds=round(seconds)))
 
 
 def as_progress(progress: Any, call: str, unit: str = "evaluations") -> Progress:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from fewpairs import __version__
 from fewpairs.cli import answering, duplicating, exporting, reporting, running
+from fewpairs.cli.output import visible
 from fewpairs.errors import (
     BudgetError,
     FewpairsError,
@@ -112,7 +113,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(_FAILURE) from None
-    except Exception as error:
+    except (Exception, GeneratorExit) as error:
         if debug:
             raise
         _complain(_in_words(error))
@@ -120,13 +121,15 @@ def main() -> None:
         raise SystemExit(_BAD_INPUT if wrong else _FAILURE) from None
 
 
-def _in_words(error: Exception) -> str:
+def _in_words(error: BaseException) -> str:
     words = " ".join(str(error).split())
     if isinstance(error, FewpairsError):
         return words
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."
+    if isinstance(error, GeneratorExit):  # of a similarity that wants to end it all
+        return f"stopped by the similarity: GeneratorExit {words}".strip() + "."
     return (
         f"{type(error).__name__}: {words} This is a mistake in fewpairs: run it again "
         "with --debug and report what it shows."
@@ -137,10 +140,10 @@ def _note_warning(message: Warning | str, category: type, *_: Any, **__: Any) ->
     """Show a warning of fewpairs in one line; others are for developers."""
     if issubclass(category, FewpairsWarning):
         words = " ".join(str(message).split())
-        note = Text(f"note: {words}", style="yellow")
+        note = Text(f"note: {visible(words)}", style="yellow")
         Console(stderr=True, highlight=False).print(note, soft_wrap=True)
 
 
 def _complain(words: str) -> None:
-    line = Text("error: ", style="bold red") + Text(words, style="default")
+    line = Text("error: ", style="bold red") + Text(visible(words), style="default")
     Console(stderr=True, highlight=False).print(line, soft_wrap=True)

@@ -44,6 +44,7 @@ def neighbors(
             "--out", "-o", help="Write a table: .csv, .tsv, .jsonl or .parquet."
         ),
     ] = None,
+    raw: options.Raw = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -92,8 +93,8 @@ def neighbors(
     names = ["item", "rank", "neighbor", "similarity", "exact", "text", "neighbor_text"]
     if out is not None:
         table = Rows(names, [list(record) for record in records])
-        write_rows(table, kind_of_output(out), out, None)
-        say.note(f"{len(records):,} neighbors written to {out}")
+        guarded = write_rows(table, kind_of_output(out), out, raw=raw)
+        say.wrote(f"{len(records):,} neighbors", out, guarded)
     say.document([dict(zip(names, record, strict=True)) for record in records])
 
 
@@ -163,6 +164,7 @@ def cluster(
             "given.",
         ),
     ] = None,
+    raw: options.Raw = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -196,7 +198,8 @@ def cluster(
     for row, label in zip(run.given.positions, labels, strict=True):
         column[row] = int(label)
     table = rows_with(run.given.table, "cluster", column)
-    write_rows(table, kind_of_output(path), path, run.reading.delimiter)
+    delimiter = run.reading.delimiter
+    guarded = write_rows(table, kind_of_output(path), path, delimiter, raw=raw)
     sizes = Counter(labels.tolist())
     several = sum(size > 1 for size in sizes.values())
     say.say(
@@ -213,7 +216,7 @@ def cluster(
             [("cluster", True), ("texts", True), ("for example", False)],
             [(str(c), f"{size:,}", shown(first[c])) for c, size in largest],
         )
-    say.note(f"written to {path}")
+    say.wrote("the input with its clusters is", path, guarded)
     say.document(
         {
             "file": str(path),

@@ -11,7 +11,7 @@ from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out, progress_bar, shown
-from fewpairs.cli.recipes import make_similarity
+from fewpairs.cli.recipes import check_threshold, make_similarity
 from fewpairs.cli.running import read_texts, run_approximation
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
 from fewpairs.errors import InputError
@@ -84,6 +84,8 @@ def duplicates(
     empty: options.Empty = "error",
     max_length: options.MaxLength = 100_000,
     cut: options.Cut = None,
+    quotes: options.Quotes = True,
+    raw: options.Raw = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -105,22 +107,21 @@ def duplicates(
     if out is not None:
         check_file(out, force=force)
         kind_of_output(out)
-    if not np.isfinite(threshold):
-        msg = f"--threshold is {threshold}; pass a number such as 0.8."
-        raise InputError(msg)
     approx: Approximation | None
     if similarity is None:
         if Path(source).is_file():
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
             raise InputError(msg)
         run = open_run(Path(source))
+        check_threshold(threshold, make_similarity(run.spec))
         given, equal = run.given, _equal_pairs(run.texts)
         approx = run.with_similarity()
     else:
         how = options.reading_of(
-            column, format, encoding, delimiter, empty, max_length, cut
+            column, format, encoding, delimiter, empty, max_length, cut, quotes
         )
         spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
+        check_threshold(threshold, make_similarity(spec))
         given = read_texts(source, how, say)
         equal = _equal_pairs(given.texts)  # too many are an error before it is paid
         whole = (
@@ -147,8 +148,9 @@ def duplicates(
         )
     _tell(found, approx, given, say)
     if out is not None:
-        _write(found, given, out)
-        say.note(f"{len(found.i):,} pairs written to {out}")
+        table = Rows(_NAMES, _records(found, given))
+        guarded = write_rows(table, kind_of_output(out), out, raw=raw)
+        say.wrote(f"{len(found.i):,} pairs", out, guarded)
     say.document(_facts(found, approx, given))
 
 
@@ -266,10 +268,6 @@ def _records(found: Matches, given: Input) -> list[list[Any]]:
 
 
 _NAMES = ["row", "other_row", "similarity", "text", "other_text"]
-
-
-def _write(found: Matches, given: Input, path: Path) -> None:
-    write_rows(Rows(_NAMES, _records(found, given)), kind_of_output(path), path, None)
 
 
 def _facts(

@@ -72,7 +72,7 @@ def export(
         found = nearest(run, k, None, progress_bar(say, "items"))
         edges = [[i, j, value, read] for i, near in found for j, value, read in near]
         table = Rows(["source", "target", "similarity", "exact"], edges)
-        write_rows(table, "parquet", path, None)
+        write_rows(table, "parquet", path)
     else:
         _write_graph(run, path, nearest(run, k, None, progress_bar(say, "items")))
     size = path.stat().st_size

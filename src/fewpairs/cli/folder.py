@@ -152,7 +152,10 @@ def write_run(
             **facts,
         }
         text = json.dumps(index, indent=2, ensure_ascii=False)
-        (draft / _INDEX).write_text(text + "\n", encoding="utf-8")
+        # Names of files need not be Unicode; what says so reads them only.
+        (draft / _INDEX).write_text(
+            text + "\n", encoding="utf-8", errors="backslashreplace"
+        )
         if path.exists():
             shutil.rmtree(path)
         draft.rename(path)
@@ -185,7 +188,9 @@ def open_run(path: Path) -> Run:
         data = (path / source["file"]).read_bytes()
         given = parse(data, source["kind"], source["name"], _reading(source))
         return Run(path, facts, given, Spec(**facts["similarity"]))
-    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
         msg = (
             f"{path} is damaged ({type(error).__name__}: {error}). Run `fewpairs "
             "approximate` again."
@@ -194,6 +199,7 @@ def open_run(path: Path) -> Run:
 
 
 def _reading(source: dict[str, Any]) -> Reading:
-    options = {name: source[name] for name in Reading.__dataclass_fields__}
+    names = [name for name in Reading.__dataclass_fields__ if name in source]
+    options = {name: source[name] for name in names}  # older ones have fewer
     options["columns"] = tuple(options["columns"])
     return Reading(**options)

@@ -30,6 +30,8 @@ __all__ = [
     "MethodName",
     "Model",
     "PriorName",
+    "Quotes",
+    "Raw",
     "Seed",
     "SimilarityName",
     "Vectors",
@@ -85,6 +87,14 @@ Encoding = Annotated[str, typer.Option(help="Of a text file.", rich_help_panel=_
 Delimiter = Annotated[
     str | None,
     typer.Option(help="Between the fields of a CSV file.", rich_help_panel=_INPUT),
+]
+Quotes = Annotated[
+    bool,
+    typer.Option(
+        "--quotes/--no-quotes",
+        help="Whether quotes enclose fields of a CSV file; if not, they are letters.",
+        rich_help_panel=_INPUT,
+    ),
 ]
 Empty = Annotated[
     Literal["error", "skip"],
@@ -176,6 +186,14 @@ Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document, for scripts.")
 ]
+Raw = Annotated[
+    bool,
+    typer.Option(
+        "--raw",
+        help="Write texts that begin with = + - @ as they are; in CSV and TSV files "
+        "they get an apostrophe otherwise, so that spreadsheets do not run them.",
+    ),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
@@ -187,6 +205,7 @@ def reading_of(  # noqa: PLR0917 - the options, in the order of the signatures
     empty: Literal["error", "skip"],
     max_length: int,
     cut: int | None,
+    quotes: bool,
 ) -> Reading:
     """Return how the input is read."""
     if kind is not None and kind not in FORMATS:
@@ -195,7 +214,7 @@ def reading_of(  # noqa: PLR0917 - the options, in the order of the signatures
     if delimiter in ("\\t", "tab"):
         delimiter = "\t"
     columns = tuple(column or ())
-    return Reading(columns, kind, encoding, delimiter, empty, max_length, cut)
+    return Reading(columns, kind, encoding, delimiter, empty, max_length, cut, quotes)
 
 
 def spec_of(  # noqa: PLR0917 - the options, in the order of the signatures

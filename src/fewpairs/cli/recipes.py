@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.cli.inputs import Input
+from fewpairs.cli.inputs import Input, place_of
 from fewpairs.errors import FewpairsError, InputError, MissingExtraError
 from fewpairs.similarity import (
     WMD,
@@ -23,7 +23,7 @@ from fewpairs.similarity import (
 )
 from fewpairs.similarity.strings import SCORERS
 
-__all__ = ["NAMES", "Spec", "make_prior", "make_similarity"]
+__all__ = ["NAMES", "Spec", "check_threshold", "make_prior", "make_similarity"]
 
 _OVERLAPS = {
     "jaccard": "jaccard",
@@ -88,6 +88,25 @@ def make_similarity(spec: Spec) -> Similarity:
     msg = (
         f"there is no similarity {spec.name!r}. {hint} "
         "A function of your own is named module:function."
+    )
+    raise InputError(msg)
+
+
+def check_threshold(threshold: float, similarity: Similarity) -> None:
+    """Refuse a threshold that no similarity reaches, or that every one does."""
+    if not np.isfinite(threshold):
+        msg = f"--threshold is {threshold}; pass a number such as 0.8."
+        raise InputError(msg)
+    if similarity.bounds is None:
+        return
+    low, high = similarity.bounds
+    if low <= threshold <= high:
+        return
+    percent = threshold / 100
+    hint = f"Did you mean {percent:g}?" if low < percent <= high else "Pass one inside."
+    msg = (
+        f"--threshold is {threshold:g}, and {similarity.name} lies between {low:g} and "
+        f"{high:g}. {hint}"
     )
     raise InputError(msg)
 
@@ -245,7 +264,7 @@ def _of_texts(array: NDArray[Any], given: Input) -> NDArray[Any]:
 
 def _column(name: str, given: Input) -> NDArray[Any]:
     """Read vectors from a column: lists, or texts such as ``[0.1, 0.2]``."""
-    at = given.table.columns.index(name)
+    at = place_of(name, given.table, given.name)
     vectors = []
     for row in given.positions:
         value = given.table.rows[row][at]
@@ -253,7 +272,7 @@ def _column(name: str, given: Input) -> NDArray[Any]:
             parsed = json.loads(value) if isinstance(value, str) else value
             vectors.append(np.asarray(parsed, dtype=np.float32))
             whole = vectors[-1].ndim == 1 and len(vectors[-1]) == len(vectors[0])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             whole = False
         if not whole:
             msg = (

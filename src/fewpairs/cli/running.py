@@ -9,7 +9,7 @@ import typer
 from fewpairs.cli import options
 from fewpairs.cli.folder import check_free, open_run, place, write_run
 from fewpairs.cli.inputs import Input, Reading, read_input
-from fewpairs.cli.output import Out, progress_bar
+from fewpairs.cli.output import Out, doing, progress_bar
 from fewpairs.cli.recipes import Spec, make_prior, make_similarity
 from fewpairs.errors import BudgetError
 from fewpairs.methods import as_method
@@ -57,6 +57,7 @@ def plan(
     empty: options.Empty = "error",
     max_length: options.MaxLength = 100_000,
     cut: options.Cut = None,
+    quotes: options.Quotes = True,
     as_json: options.AsJson = False,
 ) -> None:
     """Say what several budgets cost, before paying: evaluations, time, money, memory.
@@ -71,7 +72,7 @@ def plan(
     """
     out = Out(as_json=as_json)
     how = options.reading_of(
-        column, format, encoding, delimiter, empty, max_length, cut
+        column, format, encoding, delimiter, empty, max_length, cut, quotes
     )
     asked = [options.as_budget(text) for text in budget or _BUDGETS]
     options.as_method_name(method)
@@ -211,6 +212,7 @@ def approximate(
     empty: options.Empty = "error",
     max_length: options.MaxLength = 100_000,
     cut: options.Cut = None,
+    quotes: options.Quotes = True,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -226,7 +228,7 @@ def approximate(
     """
     say = Out(as_json=as_json)
     how = options.reading_of(
-        column, format, encoding, delimiter, empty, max_length, cut
+        column, format, encoding, delimiter, empty, max_length, cut, quotes
     )
     spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
     folder = out or place(file)
@@ -244,7 +246,8 @@ def approximate(
         "method": method,
         "seed": seed,
     }
-    write_run(folder, approx, given, how, facts, force=force)
+    with doing(say, f"writing {folder}"):
+        write_run(folder, approx, given, how, facts, force=force)
     say.say(str(approx))
     say.note(f"kept in {folder}; look at it by: fewpairs report {folder}")
     say.document({"folder": str(folder), **facts_of(approx)})
@@ -264,10 +267,12 @@ def run_approximation(
     """Check everything that can be checked, then pay."""
     allowed = options.as_budget(budget)
     options.as_method_name(method)
-    recipe = make_similarity(spec)
-    cheap = None if prior is None else make_prior(prior, given)
+    with doing(say, "loading the similarity"):
+        recipe = make_similarity(spec)
+    with doing(say, "preparing the prior"):
+        cheap = None if prior is None else make_prior(prior, given)
     kept: Any = None if store is None else str(store)
-    return run_approximate.approximate(
+    approx = run_approximate.approximate(
         given.texts,
         recipe,
         method=method,
@@ -277,6 +282,9 @@ def run_approximation(
         store=kept,
         progress=progress_bar(say),
     )
+    with doing(say, "comparing with the held-out pairs"):
+        approx.certificate  # noqa: B018 - worked out when it is first asked for
+    return approx
 
 
 def show(folder: options.Folder, *, as_json: options.AsJson = False) -> None:
@@ -321,7 +329,8 @@ def facts_of(approx: Approximation) -> dict[str, Any]:
 
 def read_texts(file: str, how: Reading, out: Out) -> Input:
     """Read the input, and say what is odd about it."""
-    given = read_input(file, how)
+    with doing(out, f"reading {file}"):
+        given = read_input(file, how)
     if given.repeated:
         out.note(
             f"note: {given.repeated:,} of {len(given.texts):,} texts repeat another one"

@@ -12,6 +12,8 @@ from fewpairs.errors import InputError, MissingExtraError
 __all__ = ["ABSENT", "Rows", "check_file", "kind_of_output", "pyarrow_for"]
 __all__ += ["rows_with", "write_rows"]
 
+# How formulas begin, also after what spreadsheets skip, and in full width.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 ABSENT: Any = object()  # a field that a JSON line does not have
 
 
@@ -23,26 +25,72 @@ class Rows:
     rows: list[list[Any]]
 
 
-def write_rows(table: Rows, kind: str, path: Path, delimiter: str | None) -> None:
-    """Write a table in the format of its input; lines become TSV."""
+def write_rows(
+    table: Rows,
+    kind: str,
+    path: Path,
+    delimiter: str | None = None,
+    *,
+    raw: bool = False,
+) -> int:
+    """Write a table in the format of its input; lines become TSV.
+
+    In CSV and TSV, spreadsheets would run texts that look like formulas: unless
+    ``raw``, they get an apostrophe. Returns how many did.
+    """
     if kind == "parquet":
         pa = pyarrow_for(str(path))
         columns = [[row[t] for row in table.rows] for t in range(len(table.columns))]
-        made = pa.table(dict(zip(table.columns, columns, strict=True)))
+        names = _distinct(table.columns)
+        made = pa.table(dict(zip(names, columns, strict=True)))
         pa.parquet.write_table(made, path)
-        return
+        return 0
     with path.open("w", encoding="utf-8", newline="") as file:
         if kind == "jsonl":
+            names = _distinct(table.columns)
             for row in table.rows:
-                fields = zip(table.columns, row, strict=True)
+                fields = zip(names, row, strict=True)
                 # A field that a line never had stays away from it.
                 kept = {name: value for name, value in fields if value is not ABSENT}
                 file.write(json.dumps(kept, ensure_ascii=False) + "\n")
-            return
+            return 0
         separator = (delimiter or ",") if kind == "csv" else "\t"
         writer = csv.writer(file, delimiter=separator, lineterminator="\n")
-        writer.writerow(table.columns)
-        writer.writerows(table.rows)
+        guarded = 0
+        for row in [table.columns, *table.rows]:
+            cells = ["" if cell is ABSENT else cell for cell in row]
+            if not raw:
+                cells = [f"'{cell}" if _is_formula(cell) else cell for cell in cells]
+                guarded += sum(map(_is_formula, row))
+            writer.writerow(cells)
+        return guarded
+
+
+def _is_formula(cell: Any) -> bool:
+    """Tell whether a spreadsheet would run a cell; numbers are none.
+
+    >>> [_is_formula(cell) for cell in ("=1+2", "@SUM(A1)", "-5", "- a list", "a=b", 7)]
+    [True, True, False, True, False, False]
+    """
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA):
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which none comes twice: JSON and Parquet would lose one."""
+    out: list[str] = []
+    for name in names:
+        other, number = name, 1
+        while other in out:
+            number += 1
+            other = f"{name}_{number}"
+        out.append(other)
+    return out
 
 
 def rows_with(table: Rows, name: str, values: Sequence[Any]) -> Rows:

@@ -14,7 +14,7 @@ from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Axis, Entries
 from fewpairs.matrix.grid import chunks_of_lines
-from fewpairs.progress import Progress
+from fewpairs.progress import EVALUATING, Progress
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.filling import Filler
@@ -36,7 +36,10 @@ def _one_at_a_time(
     @functools.wraps(read)
     def alone(oracle: "Oracle", /, *given: P.args, **named: P.kwargs) -> T:
         with oracle.lock:  # not inside a shield: who waits here can be interrupted
-            return read(oracle, *given, **named)
+            oracle.note(EVALUATING)
+            answer = read(oracle, *given, **named)
+            oracle.note("computing")  # unless who asked knows better what comes next
+            return answer
 
     return alone
 

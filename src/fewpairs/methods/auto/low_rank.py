@@ -38,6 +38,7 @@ class LowRankStage:
         """Fit to all columns that were bought; ``proposing``: to find candidates by."""
         spending, before = self.spending, self._fitted
         S = spending.landmarks
+        spending.oracle.note("fitting the low rank")
         # A few more landmarks change neither the parts nor the damping.
         like = before[1] if before and len(S) < 1.5 * before[0] else None
         fit = residual.fit(spending.columns, S, self.prior, spending.rng, like=like)

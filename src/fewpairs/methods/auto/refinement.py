@@ -52,6 +52,7 @@ def refine(
         spending.buy_landmarks(spending.left)
         return work.low_rank(proposing=False), []
     depth = max(32, min(3 * (2 * count // n) + 20, _DEEPEST))
+    spending.oracle.note("finding candidates")
     found = candidates.find(model, spending.oracle.read, depth)
     vectors = None
     if count >= _TELLING and found.partner.size <= _RANKED:

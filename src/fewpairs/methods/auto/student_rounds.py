@@ -64,6 +64,7 @@ def refine_with_student(
         looks = scans and (anew or pairs <= _OFTEN)
         if found is None or looks:
             known = spending.oracle.read
+            spending.oracle.note("finding candidates")
             found = candidates.find(taught if scans else model, known, depth)
         wanted = (count - read) // (_ROUNDS - turn)
         if not looks:
@@ -129,4 +130,4 @@ class _TimedTraining:
         if not trained:
             learn(done)
         self.spent += seconds
-        self._oracle.note("evaluating")
+        self._oracle.note("computing")

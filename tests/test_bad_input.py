@@ -185,6 +185,46 @@ def test_a_function_that_returns_no_number_is_named_with_its_pair(value, message
     assert caught.value.ledger.entries.lookup(i, j)[0].mean() > 0.9
 
 
+@pytest.mark.parametrize("executor", [None, "threads:2"])
+@pytest.mark.parametrize("value", [1.01, -1e-6])
+def test_a_value_beyond_declared_bounds_is_named_and_what_was_paid_for_kept(
+    value, executor
+):
+    ledger = fp.Ledger()
+    calls = []
+
+    def scorer(a, b):
+        calls.append((a, b))
+        return value if {a, b} == {3, 7} else 0.5
+
+    def run():
+        similarity = fp.from_function(
+            scorer, symmetric=True, bounds=(0, 1), chunk=20, name="bounded"
+        )
+        method = fp.Nystrom([3, 9])
+        options = {"method": method, "budget": 1.0, "store": ledger}
+        return fp.approximate(range(40), similarity, executor=executor, **options)
+
+    message = rf"returned {value}\S* for items .*bounds are declared as \(0, 1\)"
+    with pytest.raises(fp.SimilarityError, match=message) as caught:
+        run()
+    assert sorted(caught.value.pair) == [3, 7]
+    paid = len(calls)
+    assert ledger.evaluations == paid
+    value = 1.0
+    run()
+    assert not set(calls[:paid]) & set(calls[paid:]) - {(3, 7), (7, 3)}
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
+def test_rounding_is_within_bounds(dtype):
+    def scorer(a, b):
+        return np.full(len(a), 1 + 4 * float(np.finfo(dtype).eps), dtype)
+
+    similarity = fp.from_function(scorer, symmetric=True, batched=True, bounds=(0, 1))
+    fp.approximate(range(40), similarity, method="nystrom", budget=0.5)
+
+
 def test_a_function_that_raises_is_named_with_its_pair_and_its_items():
     def judge(a, b):
         if "bad" in (a, b):

@@ -41,16 +41,22 @@ class Outcome(NamedTuple):
     money: float = 0.0
 
 
-def call(scorer: Scorer, name: str, task: Task) -> Outcome:
-    """Do a task; ``name`` is what messages call the similarity."""
+def call(
+    scorer: Scorer, name: str, task: Task, bounds: tuple[float, float] | None = None
+) -> Outcome:
+    """Do a task; ``name`` is what messages call the similarity.
+
+    A value that is not finite, or beyond its declared ``bounds``, is an error; what
+    else the call returned has been paid for and is kept.
+    """
     a, b, block, both = task
     if not both:
-        return _score(scorer, name, a, b, block=block)
+        return _score(scorer, (name, bounds), a, b, block=block)
     if block:
-        there = _score(scorer, name, a, b, block=True)
+        there = _score(scorer, (name, bounds), a, b, block=True)
         if there.error is not None:
             return there._replace(values=np.full_like(there.values, np.nan))
-        back = _score(scorer, name, b, a, block=True)
+        back = _score(scorer, (name, bounds), b, a, block=True)
         return Outcome(
             0.5 * (there.values + back.values.T),
             there.evaluations + back.evaluations,
@@ -65,15 +71,16 @@ def call(scorer: Scorer, name: str, task: Task) -> Outcome:
     first, second = np.repeat(a, sides), np.repeat(b, sides)
     last = ends[sides == 2] - 1
     first[last], second[last] = b[sides == 2], a[sides == 2]
-    all_of_them = _score(scorer, name, first, second, block=False)
+    all_of_them = _score(scorer, (name, bounds), first, second, block=False)
     values = all_of_them.values
     averages = 0.5 * (values[ends - sides] + values[ends - 1])
     return all_of_them._replace(values=averages)
 
 
 def _score(
-    scorer: Scorer, name: str, a: Indices, b: Indices, *, block: bool
+    scorer: Scorer, known_as: Any, a: Indices, b: Indices, *, block: bool
 ) -> Outcome:
+    name, bounds = known_as
     shape = (len(a), len(b)) if block else (len(a),)
     values: Any = None
     error: BaseException | None = None
@@ -100,20 +107,52 @@ def _score(
     if out.shape != shape or out.dtype.kind not in "biuf":
         return Outcome(np.full(shape, np.nan), 0, seconds, error, spent or 0.0)
     # Integers and half floats would overflow where both orders are averaged.
-    out = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
-    finite = np.isfinite(out)
-    done = out.size if error is None else int(finite.sum())
-    if error is None and not finite.all():
-        at = tuple(int(t) for t in np.argwhere(~finite)[0])
-        i, j = a[at[0]], b[at[-1]]
-        error = SimilarityError(
-            f"{name} returned {out[at]} for items {i} and {j}; every similarity must "
-            "be a finite number. Mend the similarity, or drop the item.",
-            pair=(int(i), int(j)),
-        )
-        out = np.where(finite, out, np.nan)
+    precise = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
+    finite = np.isfinite(precise)
+    done = precise.size if error is None else int(finite.sum())
+    good = finite if bounds is None else finite & _within(precise, bounds, out.dtype)
+    if not good.all():
+        error = error or _no_similarity(name, bounds, precise, good, (a, b))
+        precise = np.where(good, precise, np.nan)
     money = scorer.price * done if spent is None else spent
-    return Outcome(out, done, seconds, error, money)
+    return Outcome(precise, done, seconds, error, money)
+
+
+def _no_similarity(
+    name: str,
+    bounds: tuple[float, float] | None,
+    values: NDArray[Any],
+    good: NDArray[np.bool_],
+    items: tuple[Indices, Indices],
+) -> SimilarityError:
+    """Say which value cannot be, and of which pair."""
+    at = tuple(int(t) for t in np.argwhere(~good)[0])
+    i, j = items[0][at[0]], items[1][at[-1]]
+    what = "every similarity must be a finite number. Mend the similarity"
+    if bounds is not None and np.isfinite(values[at]):
+        what = (
+            f"its bounds are declared as ({bounds[0]:g}, {bounds[1]:g}). Mend the "
+            "similarity or its bounds"
+        )
+    return SimilarityError(
+        f"{name} returned {values[at]} for items {i} and {j}; {what}, or drop the "
+        "item.",
+        pair=(int(i), int(j)),
+    )
+
+
+def _within(
+    values: NDArray[Any], bounds: tuple[float, float], dtype: np.dtype[Any]
+) -> NDArray[np.bool_]:
+    """Tell what lies within the bounds, up to rounding.
+
+    Half of the digits are left to it: sums of many products in single precision, such
+    as the cosine of a vector with itself, miss 1 by more than a last digit.
+    """
+    low, high = bounds
+    size = max((abs(bound) for bound in bounds if np.isfinite(bound)), default=0.0)
+    slack = size * float(np.sqrt(np.finfo(dtype).eps)) if dtype.kind == "f" else 0.0
+    return np.asarray((values >= low - slack) & (values <= high + slack))
 
 
 def _refuse(name: str, out: NDArray[Any], shape: tuple[int, ...]) -> Exception | None:

@@ -18,7 +18,7 @@ __all__ = ["PortableScorer", "Serial", "Workers", "work"]
 
 # Scorers of this process, by process and run: a forked child binds its own, because
 # locks, threads and devices of a bound scorer do not survive a fork.
-_BOUND: dict[tuple[int, str], tuple[Scorer, str]] = {}
+_BOUND: dict[tuple[int, str], tuple[Scorer, Similarity]] = {}
 _BINDING = threading.Lock()
 _KEPT = 4
 
@@ -35,7 +35,7 @@ class PortableScorer:
         self.scorer = scorer
         self.name = similarity.name
         self.key = uuid.uuid4().hex
-        self._recipe = similarity
+        self.similarity = similarity
         self._items = items
 
     @cached_property
@@ -43,7 +43,7 @@ class PortableScorer:
         """The recipe and its items, to travel."""
         items = range(self.scorer.n) if self._items is None else self._items
         try:
-            return _dumps((self._recipe, items, self.name))
+            return _dumps((self.similarity, items))
         except Exception as error:  # whatever does not want to be pickled
             msg = (
                 f"fewpairs.approximate: {self.name} or its items cannot be sent to "
@@ -55,7 +55,7 @@ class PortableScorer:
 
     def open(self) -> None:
         """Let threads of this process find the scorer that is bound already."""
-        _BOUND[os.getpid(), self.key] = self.scorer, self.name
+        _BOUND[os.getpid(), self.key] = self.scorer, self.similarity
 
     def close(self) -> None:
         """Forget it."""
@@ -78,14 +78,14 @@ def work(key: str, task: Task, payload: bytes | None = None) -> Outcome | None:
             if payload is None:
                 return None
             # What the caller of approximate() itself has just packed.
-            recipe, items, name = pickle.loads(payload)  # noqa: S301
+            recipe, items = pickle.loads(payload)  # noqa: S301
             scorer = recipe.bind(items)
             scorer.prepare(lambda _: None)
             while len(_BOUND) >= _KEPT:  # workers outlive runs
                 del _BOUND[next(iter(_BOUND))]
-            _BOUND[place] = scorer, name
-        bound = _BOUND[place]
-    outcome = call(*bound, task)
+            _BOUND[place] = scorer, recipe
+        scorer, recipe = _BOUND[place]
+    outcome = call(scorer, recipe.name, task, recipe.bounds)
     if outcome.error is None:
         return outcome
     return outcome._replace(error=_portable(outcome.error))
@@ -146,4 +146,5 @@ class Serial(Workers):
     def wait(self) -> list[tuple[Any, Outcome]]:
         """Do the task."""
         ticket = self._waiting.pop(0)
-        return [(ticket, call(self._portable.scorer, self._portable.name, ticket.task))]
+        scorer, recipe = self._portable.scorer, self._portable.similarity
+        return [(ticket, call(scorer, recipe.name, ticket.task, recipe.bounds))]

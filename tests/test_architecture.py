@@ -16,7 +16,7 @@ SOURCE = Path(fp.__file__).parent
 
 # From the bottom up: a module imports from its own line and from those before it.
 ORDER = [
-    "errors checks types progress interrupts once fingerprint datasets",
+    "errors checks memory types progress interrupts once fingerprint datasets",
     "kernels",
     "similarity",
     "matrix",

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_flag
+from fewpairs.memory import check_fits
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.opening import open_oracle
 from fewpairs.similarity.binding import as_similarity, bind, listed
@@ -35,6 +36,10 @@ def exact_matrix(
     symmetrize = check_flag(call, "symmetrize", symmetrize)
     shown = as_progress(False if progress is None else progress, call)
     scorer = bind(listed(items, None, call), recipe, call)
+    n = scorer.n
+    cure = "Use fewpairs.approximate with a budget: it never holds n × n."
+    what = f"all similarities of {n:,} × {n:,} items"
+    check_fits(call, n * n * scorer.dtype.itemsize, what, cure)
     oracle = open_oracle(scorer, recipe, symmetrize=symmetrize, progress=shown)
     shown.start("all pairs", oracle.cost.everything())
     try:

@@ -12,6 +12,7 @@ from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.positions import positions_of
+from fewpairs.memory import check_fits
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.once import once
@@ -204,6 +205,9 @@ class Approximation:
                 ", or pass force=True."
             )
             raise InputError(msg)
+        what = f"the {n:,} × {n:,} similarities"
+        cure = "Ask for .block(rows, columns) or .pairs(i, j)."
+        check_fits("Approximation.dense", size, what, cure)
         return self.block(slice(None), slice(None))
 
     def __matmul__(self, x: ArrayLike) -> NDArray[Any]:

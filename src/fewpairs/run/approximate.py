@@ -35,7 +35,12 @@ from fewpairs.result.certificate import (
     hold_out,
 )
 from fewpairs.run.arguments import check_seed, check_target
-from fewpairs.run.budget_split import BudgetSplit, foresee, split_budget
+from fewpairs.run.budget_split import (
+    BudgetSplit,
+    check_memory,
+    foresee,
+    split_budget,
+)
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.items import Items
@@ -167,6 +172,7 @@ def approximate(
     )
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     if target_error is None:
+        run.check_memory(expected, call)
         return run.from_nothing(allowed, expected)
     return run.until(target_error, allowed)
 
@@ -226,6 +232,12 @@ class Run:
 
         return self._fit(budget, plan, expected.evaluations)
 
+    def check_memory(self, split: BudgetSplit, call: str) -> None:
+        """Refuse what cannot be held, before it is paid for."""
+        on_disk = self.store is not None and self.store.durable
+        size = self.scorer.dtype.itemsize
+        check_memory(call, split, self._cost(), itemsize=size, on_disk=on_disk)
+
     def grow(self, approx: Approximation, budget: GivenBudget) -> Approximation:
         """Go on from what was read, up to a larger budget for all of it."""
         call = "Approximation.grow"
@@ -256,6 +268,7 @@ class Run:
             again = known if self.method.reuses_columns else 0
             more = Budget.of_evaluations(left + again)
             split = split_budget(self.method, self.recipe, cost, more)
+        self.check_memory(split, call)
         return self._fit(Budget.of_evaluations(left), lambda _: split, left, paid)
 
     def until(self, target: float, budget: Budget) -> Approximation:
@@ -269,6 +282,7 @@ class Run:
             size //= 2
         first = Budget.of_evaluations(size)
         split = split_budget(self.method, self.recipe, cost, first)
+        self.check_memory(split, "fewpairs.approximate")
         approx = self.from_nothing(first, split)
         while approx.certificate.interval[1] > target and size < most:
             size = min(2 * size, most)
@@ -276,7 +290,7 @@ class Run:
                 continue
             try:
                 approx = approx.grow(size)
-            except BudgetError:  # too little is left for anything
+            except (BudgetError, InputError):  # too little is left, or memory ends
                 break
         high = approx.certificate.interval[1]
         verdict = (

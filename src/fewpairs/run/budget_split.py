@@ -1,7 +1,9 @@
 """Pricing: what a budget buys, landmarks and held-out pairs, before any is paid for."""
 
+from bisect import bisect_right
 from typing import NamedTuple
 
+from fewpairs import memory
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
@@ -10,7 +12,7 @@ from fewpairs.methods import Method
 from fewpairs.result.certificate import pairs_for
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["BudgetSplit", "foresee", "split_budget"]
+__all__ = ["BudgetSplit", "check_memory", "foresee", "split_budget"]
 
 
 class BudgetSplit(NamedTuple):
@@ -71,6 +73,35 @@ def _afforded(method: Method, similarity: Similarity, cost: Cost, left: int) -> 
 def _share(evaluations: int, cost: Cost) -> str:
     share = cost.share(evaluations)
     return f"{share:.3g} of the pairs" if share < 1 else "budget=1.0"
+
+
+def check_memory(
+    call: str, split: BudgetSplit, cost: Cost, *, itemsize: int, on_disk: bool
+) -> None:
+    """Refuse a run whose arrays cannot be held, before anything is paid for.
+
+    s landmarks' columns and the factors made of them are 2·n·s numbers, on disk where
+    the ledger is; their core, its eigenvectors and its inverse 3·s² in double
+    precision.
+    """
+    n = cost.n
+    lines = getattr(split.method, "count", -(-split.evaluations // n))
+    lines = n if split.evaluations >= cost.everything() else min(n, lines)
+
+    def size(s: int) -> int:
+        return (0 if on_disk else 2 * itemsize * n * s) + 24 * s * s
+
+    free = memory.available_memory()
+    if free is None or size(lines) <= free:
+        return
+    fits = max(1, bisect_right(range(n + 1), free, key=size) - 1)
+    price = cost.lines(fits)
+    memory.check_fits(
+        call,
+        size(lines),
+        f"{lines:,} columns of the {n:,} × {n:,} matrix and what is made of them",
+        f"Pass budget={price} or less ({_share(price, cost)}): {fits:,} columns fit.",
+    )
 
 
 def foresee(

@@ -124,6 +124,7 @@ def plan(
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
     foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
+    # What cannot be held is not refused here: `memory` says how much it takes.
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 
     # The same pairs settle the symmetry as in the run itself: they are paid for once.

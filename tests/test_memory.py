@@ -1,0 +1,105 @@
+"""What cannot be held is refused before it is paid for, with a way that works."""
+
+import re
+
+import pytest
+
+import fewpairs as fp
+from fewpairs import memory
+from fewpairs.answers.matching import all_matches
+from fewpairs.evaluation import exact_matrix
+from tests.conftest import Counting, random_matrix
+
+N = 200
+K = random_matrix(N, symmetric=True)
+
+
+@pytest.fixture
+def little(monkeypatch):
+    """A machine with 300 kB to spare: N × N numbers take 320."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 300_000)
+
+
+def never(a, b):
+    pytest.fail("paid for before the memory was looked at")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"budget": 1.0},
+        {"budget": 1.0, "method": "nystrom"},
+        {"budget": None, "method": "optimal"},
+        {"budget": None, "method": fp.SiCUR(N)},
+    ],
+    ids=str,
+)
+def test_all_columns_that_do_not_fit_are_refused_unpaid(little, options):
+    message = r"200 columns of the 200 × 200 matrix .* take 0\.0 GiB of memory"
+    similarity = fp.from_function(never, symmetric=True)
+    with pytest.raises(fp.InputError, match=message):
+        fp.approximate(range(N), similarity, **options)
+
+
+def test_the_budget_that_a_refusal_names_works(little):
+    with pytest.raises(fp.InputError, match=r"Pass budget=\d+ or less") as caught:
+        fp.approximate(None, K, method="nystrom", budget=1.0)
+    budget = int(re.search(r"budget=(\d+)", str(caught.value))[1])
+    fp.approximate(None, K, method="nystrom", budget=budget)
+    with pytest.raises(fp.InputError, match="columns fit"):
+        fp.approximate(None, K, method=fp.Nystrom(100), budget=None)
+
+
+def test_growing_to_everything_is_refused_and_what_there_is_stays(little):
+    function = Counting(K)
+    similarity = fp.from_function(function, symmetric=True)
+    approx = fp.approximate(range(N), similarity, method="nystrom", budget=0.1)
+    paid = len(function.calls)
+    with pytest.raises(fp.InputError, match=r"Approximation\.grow: 200 columns"):
+        approx.grow(1.0)
+    assert len(function.calls) == paid
+
+
+def test_a_target_is_aimed_at_as_far_as_memory_goes(little):
+    approx = fp.approximate(None, K, method="nystrom", budget=1.0, target_error=1e-6)
+    assert "the budget ended before the target error" in approx.method
+
+
+def test_n_by_n_answers_that_do_not_fit_are_refused(little):
+    similarity = fp.from_function(never, symmetric=True)
+    for everything in (exact_matrix, lambda *given: all_matches(*given, 0.5)):
+        message = "exact_matrix: all similarities of 200 × 200 items take"
+        with pytest.raises(fp.InputError, match=message):
+            everything(range(N), similarity)
+    approx = fp.approximate(None, K, method="nystrom", budget=0.1)
+    with pytest.raises(fp.InputError, match=r"Approximation\.dense: the 200 × 200"):
+        approx.dense(force=True)
+
+
+def test_columns_on_disk_need_memory_for_their_core_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(memory, "available_memory", lambda: 100_000)
+    similarity = fp.from_matrix(K)
+    method = fp.Nystrom(40)
+    with pytest.raises(fp.InputError, match="40 columns of the 200 × 200 matrix"):
+        fp.approximate(None, similarity, method=method, budget=None)
+    store = tmp_path / "ledger"
+    fp.approximate(None, similarity, method=method, budget=None, store=store)
+
+
+def test_available_memory_is_what_the_machine_and_its_container_leave(
+    monkeypatch, tmp_path
+):
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text("MemTotal: 900 kB\nMemAvailable: 500 kB\n")
+    monkeypatch.setattr(memory, "_MEMINFO", meminfo)
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
+    assert memory.available_memory() == 500 * 1024
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.available_memory() == 500 * 1024
+    (tmp_path / "memory.max").write_text("300000\n")
+    (tmp_path / "memory.current").write_text("250000\n")
+    (tmp_path / "memory.stat").write_text("anon 7\ninactive_file 40000\n")
+    assert memory.available_memory() == 90_000
+    memory.check_fits("call", 90_000, "these", "no")
+    with pytest.raises(fp.InputError, match=r"call: these take 0\.0 GiB of memory"):
+        memory.check_fits("call", 90_001, "these", "no")

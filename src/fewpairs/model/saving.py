@@ -100,6 +100,9 @@ def _read_maps(sides: dict[str, Any], get: Get) -> dict[str, Any]:
         facts = dict(sides[name])
         effects = get(f"{name}-map-effects") if facts.pop("effects") else None
         landmarks, core = get(f"{name}-map-landmarks"), get(f"{name}-map-core")
+        if core.ndim != 2 or len(core) != len(landmarks):
+            msg = f"a core of shape {core.shape} for {len(landmarks)} landmarks"
+            raise ValueError(msg)
         return RowMap(landmarks, core, effects=effects, **facts)
 
     return {

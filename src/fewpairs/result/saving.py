@@ -22,6 +22,7 @@ from fewpairs.reading.run_entries import Reading
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
 from fewpairs.result.certificate import Certificate, HeldOut
+from fewpairs.result.saved_arrays import check_saved_facts, checked_arrays
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.items import Items
@@ -231,7 +232,8 @@ def _read(
     items: Items | None,
     kept: Indices | None,
 ) -> Approximation:
-    n, given = index["n"], None
+    n, given = check_saved_facts(index), None
+    get = checked_arrays(get, n)
     if index.get("layers") is not None:
         given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
     model = read_model(index, get, given)

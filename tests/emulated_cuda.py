@@ -14,7 +14,7 @@ import numpy as np
 
 import fewpairs
 
-SOURCE = Path(fewpairs.__file__).parent / "kernels" / "word_movers.cu"
+SOURCE = Path(fewpairs.__file__).parent / "kernels" / "wmd" / "word_movers.cu"
 
 
 def compiled(folder, **defined):

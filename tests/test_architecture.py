@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fewpairs as fp
-from fewpairs.result.verbs import implementation, verbs_of
+from fewpairs.result.verbs import Verbs, implementation, verbs_of
 
 SOURCE = Path(fp.__file__).parent
 
@@ -69,7 +69,7 @@ def test_the_root_holds_folders_and_at_most_ten_modules():
 
 
 def test_every_verb_is_carried_out_by_a_function_of_the_same_parameters():
-    verbs = verbs_of(fp.Approximation)
+    verbs = verbs_of(Verbs)
     assert {"neighbors", "search", "cluster", "transform", "save"} <= set(verbs)
     for name, verb in verbs.items():
         stated = list(inspect.signature(verb).parameters)[1:]

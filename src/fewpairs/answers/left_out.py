@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods import residual
 from fewpairs.methods.auto.low_rank import alikeness
+from fewpairs.methods.cross_validation import FEWEST
 from fewpairs.model.model import Model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
@@ -93,7 +94,7 @@ def partial_fit(
     approx: Approximation, landmarks: Indices, seed: int = 0
 ) -> Model | None:
     """Return prior, row effects and damped core fitted to some landmarks alone."""
-    if not approx.known.symmetric or len(landmarks) < residual.FEWEST:
+    if not approx.known.symmetric or len(landmarks) < FEWEST:
         return None
     prior = _prior(approx)
     columns = np.ascontiguousarray(approx.known.lines(landmarks).T)
@@ -118,7 +119,7 @@ def hide_rows(
     order = np.random.default_rng(seed).permutation(lines)
     most = int(min(_MOST_ROWS, max(_FOLDS, _MOST_ENTRIES // known.n)))
     folds = _FOLDS if share > 0.5 else 1
-    number = max(residual.FEWEST, math.floor(share * len(order)))
+    number = max(FEWEST, math.floor(share * len(order)))
     items, truths, guesses, cheaps = [], [], [], []
     for fold in range(folds):
         turned = np.roll(order, -fold * (len(order) - number))

@@ -24,12 +24,12 @@ _LEAST_CANDIDATES = 128
 _SAMPLED = 200  # rows at most, for the recall
 
 
-class _Pair(NamedTuple):
+class _NeighborArrays(NamedTuple):
     indices: NDArray[np.int64]
     similarities: NDArray[Any]
 
 
-class Neighbors(_Pair):
+class Neighbors(_NeighborArrays):
     """``(indices, similarities)``, two (n, k) arrays, the most similar first.
 
     Attributes

@@ -24,12 +24,12 @@ __all__ = ["Found", "search"]
 _ENTRIES = 1 << 23  # guessed at once: queries side by side times items
 
 
-class _Pair(NamedTuple):
+class _FoundArrays(NamedTuple):
     indices: NDArray[np.int64]
     similarities: NDArray[Any]
 
 
-class Found(_Pair):
+class Found(_FoundArrays):
     """``(indices, similarities)`` of the items found, the most similar first.
 
     Two arrays of shape (k,) for one query, of (m, k) for m.

@@ -10,7 +10,7 @@ import typer
 from numpy.typing import NDArray
 
 from fewpairs.cli import options
-from fewpairs.cli.folder import Run, open_run
+from fewpairs.cli.folder import SavedRun, open_run
 from fewpairs.cli.output import Out, progress_bar, shown
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, rows_with, write_rows
 from fewpairs.errors import InputError
@@ -98,7 +98,7 @@ def neighbors(
     say.document([dict(zip(names, record, strict=True)) for record in records])
 
 
-def _find(run: Run, name: str) -> int:
+def _find(run: SavedRun, name: str) -> int:
     """Return the item that a number, a text or a part of one names."""
     n = len(run.texts)
     if name in run.texts:
@@ -121,7 +121,7 @@ def _find(run: Run, name: str) -> int:
 
 
 def nearest(
-    run: Run, k: int, wanted: list[int] | None, progress: Progress
+    run: SavedRun, k: int, wanted: list[int] | None, progress: Progress
 ) -> Iterator[Near]:
     """Return every wanted item with its neighbors: which, how similar, read or not."""
     if wanted is None:

@@ -11,7 +11,7 @@ import typer
 
 from fewpairs.cli import options
 from fewpairs.cli.answering import Near, nearest
-from fewpairs.cli.folder import Run, open_run
+from fewpairs.cli.folder import SavedRun, open_run
 from fewpairs.cli.output import Out, progress_bar
 from fewpairs.cli.tables import Rows, check_file, write_rows
 from fewpairs.errors import InputError
@@ -80,7 +80,7 @@ def export(
     say.document({"file": str(path), "to": to, "bytes": size})
 
 
-def _write_matrix(run: Run, path: Path, *, force: bool) -> None:
+def _write_matrix(run: SavedRun, path: Path, *, force: bool) -> None:
     """Write the matrix row by row: it is never in memory as a whole."""
     n = len(run.texts)
     if 4 * n * n > _ROOM and not force:
@@ -97,7 +97,7 @@ def _write_matrix(run: Run, path: Path, *, force: bool) -> None:
     whole.flush()
 
 
-def _write_graph(run: Run, path: Path, found: Iterator[Near]) -> None:
+def _write_graph(run: SavedRun, path: Path, found: Iterator[Near]) -> None:
     """Write GraphML, as networkx, igraph and Gephi read it."""
     with path.open("w", encoding="utf-8") as file:
         file.write(

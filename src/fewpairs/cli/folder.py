@@ -17,7 +17,7 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.saving import load
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["Run", "check_free", "open_run", "place", "write_run"]
+__all__ = ["SavedRun", "check_free", "open_run", "place", "write_run"]
 
 _INDEX = "run.json"
 _FORMAT = "fewpairs run"
@@ -36,7 +36,7 @@ _OURS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class SavedRun:
     """A finished run: everything that the other commands ask."""
 
     path: Path
@@ -164,7 +164,7 @@ def write_run(
         raise
 
 
-def open_run(path: Path) -> Run:
+def open_run(path: Path) -> SavedRun:
     """Open the folder of a run."""
     index = path / _INDEX
     if not index.is_file():
@@ -187,7 +187,7 @@ def open_run(path: Path) -> Run:
         source = facts["input"]
         data = (path / source["file"]).read_bytes()
         given = parse(data, source["kind"], source["name"], _reading(source))
-        return Run(path, facts, given, Spec(**facts["similarity"]))
+        return SavedRun(path, facts, given, Spec(**facts["similarity"]))
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

@@ -35,7 +35,7 @@ class DaskWorkers(Workers):
         self._client = client
         self._portable = portable
         self._own = own
-        self._flying: dict[Any, _Flight] = {}
+        self._flying: dict[Any, _SentTask] = {}
         self._width, self._counted = 2, -math.inf
         self._payload = self._scatter()
 
@@ -50,9 +50,9 @@ class DaskWorkers(Workers):
 
     def submit(self, task: Task) -> Any:
         """Begin a task."""
-        flight = _Flight(task)
-        self._send(flight)
-        return flight
+        sent = _SentTask(task)
+        self._send(sent)
+        return sent
 
     def wait(self) -> list[tuple[Any, Outcome]]:
         """Return tasks that are done."""
@@ -64,12 +64,12 @@ class DaskWorkers(Workers):
             with contextlib.suppress(Exception), exposed:
                 distributed.wait(list(self._flying), return_when="FIRST_COMPLETED")
             for future in [f for f in self._flying if f.status != "pending"]:
-                flight = self._flying.pop(future)
-                outcome = self._outcome(future, flight)
+                sent = self._flying.pop(future)
+                outcome = self._outcome(future, sent)
                 if outcome is None:
-                    self._send(flight)
+                    self._send(sent)
                 else:
-                    out.append((flight, outcome))
+                    out.append((sent, outcome))
         return out
 
     def close(self) -> None:
@@ -91,40 +91,40 @@ class DaskWorkers(Workers):
             )
             raise InputError(msg) from error
 
-    def _send(self, flight: "_Flight") -> None:
+    def _send(self, sent: "_SentTask") -> None:
         try:
-            future = self._submit(flight)
+            future = self._submit(sent)
         except Exception:  # noqa: BLE001 - the payload may be gone with its holders
             self._payload = self._scatter()
-            future = self._submit(flight)
-        self._flying[future] = flight
+            future = self._submit(sent)
+        self._flying[future] = sent
 
-    def _submit(self, flight: "_Flight") -> Any:
+    def _submit(self, sent: "_SentTask") -> Any:
         return self._client.submit(
-            work, self._portable.key, flight.task, self._payload, pure=False
+            work, self._portable.key, sent.task, self._payload, pure=False
         )
 
-    def _outcome(self, future: Any, flight: "_Flight") -> Outcome | None:
+    def _outcome(self, future: Any, sent: "_SentTask") -> Outcome | None:
         """Return what came of a task; ``None``: it is to be done again."""
         if future.status == "finished":
             try:
                 outcome: Outcome = future.result()
             except Exception as error:  # noqa: BLE001 - gone with its worker
-                return self._lost(flight, error)
+                return self._lost(sent, error)
             return outcome
         failure = future.exception() if future.status == "error" else None
-        return self._lost(flight, failure or RuntimeError(future.status))
+        return self._lost(sent, failure or RuntimeError(future.status))
 
-    def _lost(self, flight: "_Flight", error: BaseException) -> Outcome | None:
-        flight.tries += 1
-        if flight.tries >= _TRIES:
-            return failed(flight.task, f"{type(error).__name__}: {error}")
+    def _lost(self, sent: "_SentTask", error: BaseException) -> Outcome | None:
+        sent.tries += 1
+        if sent.tries >= _TRIES:
+            return failed(sent.task, f"{type(error).__name__}: {error}")
         if self._payload.status != "finished":  # it went with its last holder
             self._payload = self._scatter()
         return None
 
 
-class _Flight:
+class _SentTask:
     """A task under way, and how often it was lost."""
 
     def __init__(self, task: Task) -> None:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from fewpairs.errors import StoreError
 from fewpairs.kernels.linalg import scratch
 from fewpairs.ledger.chunk_store import Cell, ChunkStore, name_of
-from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import Chunks, chunks_of_lines
+from fewpairs.matrix.lines import Axis
 from fewpairs.types import Indices
 
 __all__ = ["BatchWriter", "EntryStore", "LineWriter"]

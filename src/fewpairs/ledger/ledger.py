@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -11,78 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.checks import (
-    check_array,
-    check_function,
-    check_instance,
-    check_path,
-    check_whole,
-    refuse,
-)
+from fewpairs.checks import check_function, check_instance, check_path, check_whole
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.chunk_store import ChunkStore
 from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
 from fewpairs.ledger.run_records import Record, describe
-from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.ledger.subject import (
+    FingerprintOnce,
+    Identity,
+    Sample,
+    Subject,
+    unknown,
+    with_similarity,
+)
+from fewpairs.ledger.transforming import applied
+from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import Chunks
+from fewpairs.matrix.lines import Axis
+from fewpairs.matrix.moments import pairs_known
 from fewpairs.similarity.base import Similarity
 from fewpairs.types import Indices
 
-__all__ = ["Identity", "Ledger"]
+__all__ = ["Ledger"]
 
-# Fingerprints of a similarity and of the items.
-Identity = tuple[str, str]
-# Pairs that settled a symmetry, with their values.
-Sample = tuple[Indices, Indices, NDArray[np.float64]]
 _IN_MEMORY = 1 << 28  # bytes of an array; larger ones of a ledger on disk stay there
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """The matrix that a ledger is about."""
-
-    n: int
-    similarity: str
-    symmetric: bool
-    symmetrized: bool
-
-    def __str__(self) -> str:
-        return f"{self.similarity} of {self.n:,} items"
-
-
-class _Once:
-    """Fingerprints, taken when they are first asked for; unlike a cache it pickles."""
-
-    def __init__(self, identify: Callable[[], Identity]) -> None:
-        self._identify = identify
-        self._known: Identity | None = None
-
-    def __call__(self) -> Identity:
-        if self._known is None:
-            self._known = self._identify()
-        return self._known
-
-
-def _unknown() -> Identity:
-    return ("", "")
-
-
-def _applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any]:
-    """Return a number for every value, or say that a function does not."""
-    cure = "a function that returns a finite number for every value"
-    try:
-        given = function(np.asarray(values))
-    except TypeError as error:  # it is no function of an array
-        raise refuse("Ledger.transformed", "function", function, cure) from error
-    out = check_array("Ledger.transformed", "what function returns", given, cure)
-    if out.shape != np.shape(values) or not np.isfinite(out).all():
-        raise refuse("Ledger.transformed", "what function returns", given, cure)
-    return np.asarray(out)
-
-
-def _with_similarity(other: str, identify: Callable[[], Identity]) -> Identity:
-    return (other, identify()[1])
 
 
 class Ledger:
@@ -129,15 +82,13 @@ class Ledger:
         self.entries: Entries | None = None
         self.evaluations = 0
         self.records: dict[str, Record] = {}
-        self._subject: _Subject | None = None
-        self._identify: Callable[[], Identity] = _unknown
+        self._subject: Subject | None = None
+        self._identify: Callable[[], Identity] = unknown
         call = "fewpairs.Ledger"
         memory = check_whole(call, "memory", memory)
         where = None if path is None else check_path(call, "path", path)
-        self._chunk_store = None if where is None else ChunkStore(where)
-        self._entry_store = (
-            None if self._chunk_store is None else EntryStore(self._chunk_store, memory)
-        )
+        self._chunk_store = store = None if where is None else ChunkStore(where)
+        self._entry_store = None if store is None else EntryStore(store, memory)
         self._record: Record | None = None
         self._before = (0, 0.0)
         self._within = False
@@ -212,21 +163,13 @@ class Ledger:
         with it. In memory, fingerprints are taken when a second run comes, not before:
         most never do.
         """
-        subject = _Subject(n, similarity, symmetric, symmetrized)
-        identify = identity or _unknown
+        subject = Subject(n, similarity, symmetric, symmetrized)
+        identify = identity or unknown
         if self.entries is None:
-            self._subject, self._identify = subject, _Once(identify)
+            self._subject, self._identify = subject, FingerprintOnce(identify)
             if self._chunk_store is not None:
-                self._chunk_store.write_header(
-                    {
-                        **asdict(subject),
-                        "diagonal": diagonal,
-                        "identity": list(self._identify()),
-                        "sample": None
-                        if sample is None
-                        else [part.tolist() for part in sample],
-                    }
-                )
+                header = subject.header(diagonal, self._identify(), sample)
+                self._chunk_store.write_header(header)
             self.entries = self._fresh(subject, diagonal, sample)
         elif subject != self._subject or self._identify() != identify():
             msg = (
@@ -342,7 +285,7 @@ class Ledger:
                 self._entry_store.load(self.entries)
                 # A process that was killed may not have counted its last chunks.
                 calls = 2 if self._subject and self._subject.symmetrized else 1
-                known = calls * self.entries.pairs_known()
+                known = calls * pairs_known(self.entries)
                 self.evaluations = max(self.evaluations, known)
             return self.entries
 
@@ -386,11 +329,11 @@ class Ledger:
                 raise InputError(msg)
             subject = replace(self._subject, similarity=similarity.name)
             other = fingerprint(similarity.identify())
-            entries = self.entries.transformed(partial(_applied, function))
+            entries = self.entries.transformed(partial(applied, function))
             out.open(
                 **asdict(subject),
                 diagonal=entries.diagonal,
-                identity=partial(_with_similarity, other, self._identify),
+                identity=partial(with_similarity, other, self._identify),
             )
             out.entries, out.evaluations = entries, self.evaluations
             if out._entry_store is not None:
@@ -421,7 +364,7 @@ class Ledger:
         return self.entries
 
     def _fresh(
-        self, subject: _Subject, diagonal: float | None, sample: Sample | None
+        self, subject: Subject, diagonal: float | None, sample: Sample | None
     ) -> Entries:
         one_sided = subject.symmetric or subject.symmetrized
         entries = Entries(subject.n, symmetric=one_sided, diagonal=diagonal)
@@ -435,14 +378,9 @@ class Ledger:
         if header is None or self._chunk_store is None:
             return
         if self.entries is None:
-            names = ("n", "similarity", "symmetric", "symmetrized")
-            self._subject = _Subject(**{name: header[name] for name in names})
+            self._subject, sample = Subject.of(header)
             first, second = header["identity"]
             self._identify = lambda: (first, second)
-            sample = header["sample"]
-            if sample is not None:
-                i, j = (np.array(part, dtype=np.int64) for part in sample[:2])
-                sample = i, j, np.array(sample[2])
             self.entries = self._fresh(self._subject, header["diagonal"], sample)
         runs = [
             Record.read(key, facts) for key, facts in self._chunk_store.runs().items()
@@ -452,10 +390,6 @@ class Ledger:
         self.evaluations = sum(one.evaluations for one in self.records.values())
 
     def _save_record(self, *, force: bool = False) -> None:
-        record = self._record
-        if (
-            self._chunk_store is not None
-            and record is not None
-            and record.due(force=force)
-        ):
-            self._chunk_store.write_run(record.key, record.facts())
+        record, store = self._record, self._chunk_store
+        if store is not None and record is not None and record.due(force=force):
+            store.write_run(record.key, record.facts())

@@ -9,7 +9,8 @@ import numpy as np
 from fewpairs.checks import check_path
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.ledger.ledger import Identity, Ledger
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.subject import Identity
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.items import Items
 

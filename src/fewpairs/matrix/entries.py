@@ -2,65 +2,22 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fewpairs.kernels.linalg import scratch
+from fewpairs.matrix.lines import Axis, Lines, lay
+from fewpairs.matrix.moments import Moments, count_moments
+from fewpairs.matrix.sampling import sample_unknown
 from fewpairs.types import Indices
 
 __all__ = ["Axis", "Entries", "Lines", "Moments"]
 
-Axis = Literal["columns", "rows"]
 # Positions of entries among values, counted from 1, and the values.
 _Table = tuple[sparse.csr_array, NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Whole columns (or rows) of the matrix: ``values[p]`` is line ``indices[p]``."""
-
-    indices: Indices
-    values: NDArray[Any]
-    position: NDArray[np.int32] = field(repr=False)
-    sums: NDArray[np.float64] = field(repr=False)
-    squares: NDArray[np.float64] = field(repr=False)
-
-    @classmethod
-    def of(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
-        """Index ``values``, an array of shape (k, n), by the lines it holds."""
-        position = np.full(values.shape[1], -1, dtype=np.int32)
-        position[indices] = np.arange(len(indices), dtype=np.int32)
-        values.flags.writeable = False
-        # Summed now, while the values are at hand: later they may be on disk.
-        # In float64: squares of float32 values may be out of their range.
-        sums = np.zeros(len(values))
-        squares = np.zeros(len(values))
-        with np.errstate(over="ignore", under="ignore"):
-            for part in scratch.parts(values.shape[1], len(values)):
-                wide = scratch.rows_of(values.T, part).T.astype(np.float64, copy=False)
-                sums += wide.sum(axis=1)
-                squares += np.einsum("kn,kn->k", wide, wide)
-        return cls(indices, values, position, sums, squares)
-
-    @classmethod
-    def with_holes(cls, indices: Indices, values: NDArray[Any]) -> "Lines":
-        """Index lines of which some entries are missing: NaN."""
-        position = np.full(values.shape[1], -1, dtype=np.int32)
-        position[indices] = np.arange(len(indices), dtype=np.int32)
-        nothing = np.empty(0)
-        return cls(indices, values, position, nothing, nothing)
-
-
-class Moments(NamedTuple):
-    """Number, sum and sum of squares of known off-diagonal entries, each once."""
-
-    number: int
-    total: float
-    squares: float
 
 
 class Entries:
@@ -157,7 +114,7 @@ class Entries:
             for lines in self.partial[axis]:
                 out.add_partial(lines.indices, function(lines.values), axis)
         keys, values = self.scattered()
-        out.add_pairs(*self._ends(keys), function(values))
+        out.add_pairs(*self.ends(keys), function(values))
         return out
 
     # --- reading ---------------------------------------------------------------
@@ -241,9 +198,9 @@ class Entries:
     ) -> None:
         down, across = self.partial["columns"], self.partial["rows"]
         for lines in down:
-            _lay(out, lines, columns, rows)
+            lay(out, lines, columns, rows)
         for lines in down if self.symmetric else across:
-            _lay(out.T, lines, rows, columns)
+            lay(out.T, lines, rows, columns)
 
     def hide(self, out: NDArray[Any], rows: Indices) -> None:
         """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
@@ -352,7 +309,7 @@ class Entries:
     def uncovered(self) -> tuple[Indices, Indices, NDArray[np.float64]]:
         """Return the scattered entries that lie in no known line: i, j, value."""
         keys, values = self.scattered()
-        i, j = self._ends(keys)
+        i, j = self.ends(keys)
         covered = np.zeros(len(keys), dtype=bool)
         for lines, line, _ in self._views(i, j):
             covered |= lines.position[line] >= 0
@@ -368,126 +325,20 @@ class Entries:
         ordered = self.n * (self.n - 1)
         return ordered // 2 if self.symmetric else ordered
 
-    def pairs_known(self) -> int:
-        """Return how many off-diagonal entries are known, at least, mirrors once.
-
-        Of lines with holes, what lies on other lines is left out.
-        """
-        number = self.moments().number
-        for axis, blocks in self.partial.items():
-            for lines in blocks:
-                rest, line, _ = self.off_lines(lines.indices, axis)
-                number -= len(line)
-                for part in scratch.parts(self.n, len(lines.indices)):
-                    found = ~np.isnan(lines.values[:, part])
-                    number += int(found[:, rest[part]].sum())
-                    scratch.drop(lines.values)
-        return max(0, number)
-
     def moments(self) -> Moments:
         """Return number, sum and sum of squares of the known off-diagonal entries."""
         with self._lock:
             if self._moments is None:
-                self._moments = self._count_moments()
+                self._moments = count_moments(self)
             return self._moments
-
-    def _count_moments(self) -> Moments:
-        i, j, scattered = self.uncovered()
-        parts = [(scattered[i != j], 1.0), *self._shared_by_lines()]
-        number = sum(weight * part.size for part, weight in parts)
-        total = sum(weight * float(part.sum()) for part, weight in parts)
-        with np.errstate(over="ignore", under="ignore"):
-            squares = sum(weight * float(part @ part) for part, weight in parts)
-        for lines in [*self.columns, *self.rows]:
-            number += lines.values.size
-            total += float(lines.sums.sum())
-            squares += float(lines.squares.sum())
-        return Moments(round(number), total, squares)
-
-    def _shared_by_lines(self) -> list[tuple[NDArray[np.float64], float]]:
-        """Return what a sum over all lines has too much, with weights that undo it.
-
-        The diagonal is no pair, and an entry where two lines cross is met twice.
-        """
-        parts: list[tuple[NDArray[np.float64], float]] = []
-        for lines in [*self.columns, *self.rows]:
-            own = lines.values[np.arange(len(lines.indices)), lines.indices]
-            parts.append((own.astype(np.float64), -1.0))
-        across = self.columns if self.symmetric else self.rows
-        # Symmetric lines cross twice, at (p, q) and at (q, p), hence a half.
-        weight = -0.5 if self.symmetric else -1.0
-        for lines in self.columns:
-            for other in across:
-                crossing = lines.values[:, other.indices].astype(np.float64)
-                off = lines.indices[:, None] != other.indices[None, :]
-                parts.append((crossing[off], weight))
-        return parts
-
-    def far_line_entries(
-        self, center: float, radius: float, most: int = 1 << 17
-    ) -> tuple[Indices, Indices, NDArray[np.float64], int]:
-        """Return the entries of known lines that are farther than this from a center.
-
-        Looks at a window of each line, every line's farther along than the one before,
-        of about ``most`` entries together; returns i, j, their values, and how many
-        off-diagonal entries were looked at.
-        """
-        blocks = [*self.columns, *self.rows]
-        lines = [values for block in blocks for values in block.values]
-        if not lines:
-            nothing = np.empty(0, dtype=np.int64)
-            return nothing, nothing, np.empty(0), 0
-        owner = np.concatenate([block.indices for block in blocks])
-        width = min(self.n, max(1, most // len(lines)))
-        starts = np.arange(len(lines)) * self.n // len(lines) % (self.n - width + 1)
-        seen = np.array([v[a : a + width] for v, a in zip(lines, starts, strict=True)])
-        line, at = np.nonzero(np.abs(seen - seen.dtype.type(center)) > radius)
-        own, along = owner[line], starts[line] + at
-        is_column = line < sum(len(block.indices) for block in self.columns)
-        i, j = np.where(is_column, along, own), np.where(is_column, own, along)
-        off = i != j
-        inside = (starts <= owner) & (owner < starts + width)
-        values = seen[line, at].astype(np.float64)
-        return i[off], j[off], values[off], seen.size - int(inside.sum())
 
     def sample_unknown(
         self, size: int, rng: np.random.Generator
     ) -> tuple[Indices, Indices]:
-        """Draw distinct off-diagonal entries that are not known, uniformly.
-
-        Returns fewer than ``size`` only when fewer are unknown.
-        """
-        unknown = self.pairs - self.moments().number
-        size = min(size, unknown)
-        if size == 0:
-            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        if unknown < 2 * size or unknown < self.pairs // 50:
-            return self._sample_by_listing(size, rng)
-        chosen = np.empty(0, dtype=np.int64)
-        while len(chosen) < size:
-            draws = 2 * (size - len(chosen)) * self.pairs // unknown + 16
-            i = rng.integers(self.n, size=draws)
-            j = rng.integers(self.n - 1, size=draws)
-            j += j >= i
-            fresh = ~self.lookup(i, j)[0]
-            keys = np.concatenate([chosen, self.keys(i[fresh], j[fresh])])
-            _, first = np.unique(keys, return_index=True)
-            chosen = keys[np.sort(first)]
-        return self._ends(chosen[:size])
+        """Draw distinct off-diagonal entries that are not known, uniformly."""
+        return sample_unknown(self, size, rng)
 
     # --- inside ----------------------------------------------------------------
-
-    def _sample_by_listing(
-        self, size: int, rng: np.random.Generator
-    ) -> tuple[Indices, Indices]:
-        """List the unknown entries line by line: for nearly known matrices."""
-        found = []
-        everything = np.arange(self.n)
-        for row in everything:
-            j = everything[row + 1 :] if self.symmetric else np.delete(everything, row)
-            fresh = j[~self.lookup(np.full(len(j), row), j)[0]]
-            found.append(row * self.n + fresh)
-        return self._ends(rng.permutation(np.concatenate(found))[:size])
 
     def _lines(self, axis: Axis) -> list[Lines]:
         return self.columns if self.symmetric or axis == "columns" else self.rows
@@ -514,7 +365,8 @@ class Entries:
             i, j = np.minimum(i, j), np.maximum(i, j)
         return np.asarray(i * self.n + j)
 
-    def _ends(self, keys: Indices) -> tuple[Indices, Indices]:
+    def ends(self, keys: Indices) -> tuple[Indices, Indices]:
+        """Return i and j of keys i·n + j."""
         return keys // self.n, keys % self.n
 
     def _scattered_table(self) -> _Table:
@@ -522,7 +374,7 @@ class Entries:
         with self._lock:
             if self._table is None:
                 keys, values = self.scattered()
-                i, j = self._ends(keys)
+                i, j = self.ends(keys)
                 position = np.arange(1, len(keys) + 1)
                 if self.symmetric:
                     off = i != j
@@ -536,12 +388,3 @@ class Entries:
     @staticmethod
     def _dtype(blocks: list[Lines]) -> np.dtype[Any]:
         return np.result_type(*(block.values.dtype for block in blocks))
-
-
-def _lay(out: NDArray[Any], lines: Lines, own: Indices, along: Indices) -> None:
-    """Write what lines with holes know into ``out``: a column a line."""
-    position = lines.position[own]
-    for at in np.flatnonzero(position >= 0):
-        found = lines.values[position[at]][along]
-        known = ~np.isnan(found)
-        out[known, at] = found[known]

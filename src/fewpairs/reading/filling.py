@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg import scratch
 from fewpairs.ledger.entry_store import LineWriter
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import (
     Chunks,
     Piece,
@@ -17,6 +17,7 @@ from fewpairs.matrix.grid import (
     pair_pieces,
     principal_pieces,
 )
+from fewpairs.matrix.lines import Axis
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.types import Indices
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from fewpairs.errors import SimilarityError, StoreError
 from fewpairs.execution import PortableScorer, Serial, Workers
-from fewpairs.ledger.ledger import Identity, Ledger
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
@@ -17,7 +18,7 @@ from fewpairs.progress import Progress, Silence
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.oracle import Oracle
-from fewpairs.reading.run_entries import Reading, RunEntries
+from fewpairs.reading.run_entries import ReadSoFar, RunEntries
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.types import Indices
 
@@ -42,7 +43,7 @@ def open_oracle(
     progress: Progress | None = None,
     rng: np.random.Generator | None = None,
     identity: Callable[[], Identity] | None = None,
-    before: Reading | None = None,
+    before: ReadSoFar | None = None,
     workers: Workers | None = None,
     lock: AbstractContextManager[Any] | None = None,
 ) -> Oracle:

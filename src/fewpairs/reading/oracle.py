@@ -12,13 +12,14 @@ from fewpairs.errors import InputError, SimilarityError, StoreError
 from fewpairs.interrupts import Shield
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.cost import Cost
-from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import chunks_of_lines
+from fewpairs.matrix.lines import Axis
 from fewpairs.progress import EVALUATING, Progress
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.filling import Filler
-from fewpairs.reading.run_entries import Reading, RunEntries
+from fewpairs.reading.run_entries import ReadSoFar, RunEntries
 from fewpairs.types import Indices
 
 __all__ = ["Oracle"]
@@ -121,10 +122,10 @@ class Oracle:
         """Time spent inside the similarity."""
         return self._evaluator.seconds
 
-    def reading(self) -> Reading:
+    def reading(self) -> ReadSoFar:
         """Return what another run needs to go on from here; it has to copy it."""
         found = self.cost.symmetric and self.cost.calls == 1
-        return Reading(self.read, found)
+        return ReadSoFar(self.read, found)
 
     # --- what methods read -----------------------------------------------------
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.ledger.ledger import Identity, Ledger
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.entries import Entries
 from fewpairs.once import once
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
-from fewpairs.reading.run_entries import Reading
+from fewpairs.reading.run_entries import ReadSoFar
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.joined import Joined
@@ -49,7 +50,7 @@ class Reader:
         similarity: Similarity,
         scorer: Scorer,
         items: Items | None,
-        reading: Reading,
+        reading: ReadSoFar,
         *,
         symmetrize: bool,
         store: Ledger | None = None,
@@ -65,7 +66,7 @@ class Reader:
     @once
     def oracle(self) -> Oracle:
         """The reader of fitted pairs; it has no budget, see `allow`."""
-        before = Reading(self._reading.entries.copy(), self._reading.symmetric)
+        before = ReadSoFar(self._reading.entries.copy(), self._reading.symmetric)
         return open_oracle(
             self._scorer,
             self.similarity,
@@ -141,7 +142,7 @@ class Reader:
             joined,
             self.similarity,
             symmetrize=self._symmetrize,
-            before=Reading(entries, self._reading.symmetric),
+            before=ReadSoFar(entries, self._reading.symmetric),
             lock=self.oracle.lock,
         )
 

@@ -5,13 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.matrix.entries import Axis, Entries
+from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.lines import Axis
 from fewpairs.types import Indices
 
-__all__ = ["Reading", "RunEntries"]
+__all__ = ["ReadSoFar", "RunEntries"]
 
 
-class Reading(NamedTuple):
+class ReadSoFar(NamedTuple):
     """What a run has read, and whether the similarity was found symmetric."""
 
     entries: Entries

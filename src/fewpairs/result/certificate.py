@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.matrix.entries import Entries, Moments
+from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.moments import Moments, far_line_entries
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
@@ -211,7 +212,7 @@ def _unseen_values(
         return 0.0
     mean = float(truth.mean())
     radius = float(np.abs(truth - mean).max())
-    i, j, values, looked_at = read.far_line_entries(mean, radius)
+    i, j, values, looked_at = far_line_entries(read, mean, radius)
     if not len(values):
         return 0.0
     squares = float(np.sum((values - mean) ** 2))

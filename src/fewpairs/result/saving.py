@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from fewpairs.checks import check_flag, check_path
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.matrix.entries import Axis, Entries, Moments
+from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.lines import Axis
+from fewpairs.matrix.moments import Moments
 from fewpairs.model.saving import as_json, as_number, read_model, write_model
 from fewpairs.reading.reader import Reader
-from fewpairs.reading.run_entries import Reading
+from fewpairs.reading.run_entries import ReadSoFar
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
 from fewpairs.result.certificate import Certificate, HeldOut
@@ -172,7 +174,7 @@ class _Loaded:
                 recipe,
                 scorer,
                 items,
-                Reading(known, known.symmetric and not averaged),
+                ReadSoFar(known, known.symmetric and not averaged),
                 symmetrize=known.symmetric,
             )
         )

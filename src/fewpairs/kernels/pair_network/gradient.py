@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ROWS", "Inputs", "Part", "Samples", "views"]
+__all__ = ["ROWS", "InputBuffer", "Part", "Samples", "views"]
 
 Array = NDArray[np.float32]
 
@@ -42,7 +42,7 @@ class Samples:
 
 
 @final
-class Inputs:
+class InputBuffer:
     """Room for x = [a∘b, |a−b|, a+b, scalars, 1] of up to ``rows`` pairs.
 
     The 1 at the end lets the product with W₁ add the bias.
@@ -130,7 +130,7 @@ class Part:
         self._to = views(self.gradient, shapes)
         rows, d = ends.shape[1:]
         width, narrow = live["second"].shape
-        self._inputs = Inputs(rows, d, len(live["first"]) - 3 * d - 1)
+        self._inputs = InputBuffer(rows, d, len(live["first"]) - 3 * d - 1)
         self._to_x = np.empty((rows, 3 * d), np.float32)
         self._h1, self._to_h1, self._open1 = np.empty((3, rows, width), np.float32)
         self._h2, self._to_h2, self._open2 = np.empty((3, rows, narrow), np.float32)

@@ -25,7 +25,13 @@ from fewpairs.kernels.pair_network.adam import (
     averaging_weight,
     rate_factor,
 )
-from fewpairs.kernels.pair_network.gradient import ROWS, Inputs, Part, Samples, views
+from fewpairs.kernels.pair_network.gradient import (
+    ROWS,
+    InputBuffer,
+    Part,
+    Samples,
+    views,
+)
 
 __all__ = [
     "PairNetwork",
@@ -135,7 +141,7 @@ def predict(
     rows = min(ROWS, len(i))
 
     def fill(start: int) -> None:
-        inputs = Inputs(rows, network.items.shape[1], network.scalars)
+        inputs = InputBuffer(rows, network.items.shape[1], network.scalars)
         layers = _Layers(network, rows)
         for at in range(start, min(start + _STRIP * ROWS, len(i)), ROWS):
             part = slice(at, min(at + ROWS, len(i)))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 __all__ = [
     "MOST_NODES",
-    "Batch",
     "Segments",
+    "WarpBatch",
     "batches",
     "cost_bytes",
     "of_block",
@@ -46,7 +46,7 @@ class Segments(NamedTuple):
     place: Indices
 
 
-class Batch(NamedTuple):
+class WarpBatch(NamedTuple):
     """Segments of about one size, the longest first.
 
     ``nodes`` are the most words of two documents together, ``longest`` those of an
@@ -116,7 +116,7 @@ def _cuts(sizes: Indices, runs: Indices, most: int) -> Indices:
     return np.flatnonzero(cut)
 
 
-def batches(lengths: Indices, segments: Segments) -> Iterator[Batch]:
+def batches(lengths: Indices, segments: Segments) -> Iterator[WarpBatch]:
     """Yield the segments by size, the longest ones first."""
     if not len(segments.anchor):
         return
@@ -129,7 +129,7 @@ def batches(lengths: Indices, segments: Segments) -> Iterator[Batch]:
         inside = np.flatnonzero(step == kind)
         inside = inside[np.argsort(-(own * its)[inside], kind="stable")]
         anchor, others, first, count, place = segments
-        yield Batch(
+        yield WarpBatch(
             Segments(
                 anchor[inside], others, first[inside], count[inside], place[inside]
             ),
@@ -139,12 +139,12 @@ def batches(lengths: Indices, segments: Segments) -> Iterator[Batch]:
         )
 
 
-def tree_bytes(batch: Batch) -> int:
+def tree_bytes(batch: WarpBatch) -> int:
     """Return what a warp needs beside costs: see ``Work`` in ``word_movers.cu``."""
     return _whole(28 * batch.nodes + 10 * batch.longest)
 
 
-def cost_bytes(batch: Batch) -> int:
+def cost_bytes(batch: WarpBatch) -> int:
     """Return what a warp needs for its costs."""
     return _whole(4 * batch.cells)
 

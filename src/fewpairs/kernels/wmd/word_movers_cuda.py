@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.wmd.bags import Corpus
 from fewpairs.kernels.wmd.segments import (
-    Batch,
     Segments,
+    WarpBatch,
     batches,
     cost_bytes,
     of_block,
@@ -171,7 +171,7 @@ class Cuda:
     def _launch(
         self,
         texts: tuple[Any, ...],
-        batch: Batch,
+        batch: WarpBatch,
         others: Any,
         relaxed: bool,
         out: Any,
@@ -270,7 +270,7 @@ def _function(name: str, device: int) -> Any:
     """Return compiled code, of the GPU that is in use now."""
     import cupy
 
-    source = files("fewpairs.kernels").joinpath("word_movers.cu").read_text("utf-8")
+    source = files("fewpairs.kernels.wmd").joinpath("word_movers.cu").read_text("utf-8")
     module = cupy.RawModule(code=source, options=("--std=c++17",))
     function = module.get_function(name)
     # Once and for all: a lower limit would be seen by whoever else starts it.

@@ -20,14 +20,14 @@ from fewpairs.similarity.cross_encoder.bert_layers import (
     encoder_of,
     layers_of,
 )
-from fewpairs.similarity.cross_encoder.pair_assembly import Inputs
+from fewpairs.similarity.cross_encoder.pair_assembly import PaddedInputs
 
 __all__ = ["BertForward", "agree", "forward_of", "int8_forward", "plain_forward"]
 
-Forward = Callable[[Inputs], Any]
+Forward = Callable[[PaddedInputs], Any]
 
 
-def forward_of(model: Any, probes: list[Inputs]) -> Forward:
+def forward_of(model: Any, probes: list[PaddedInputs]) -> Forward:
     """Return the fastest forward pass that gives what ``model`` gives on ``probes``.
 
     Models that are no BERT, or one with a difference that this module does not know
@@ -61,7 +61,7 @@ def int8_forward(model: Any) -> Forward:
 def plain_forward(model: Any) -> Forward:
     """Return the model's own forward pass."""
 
-    def forward(inputs: Inputs) -> Any:
+    def forward(inputs: PaddedInputs) -> Any:
         arguments = {"input_ids": inputs.ids}
         if inputs.types is not None:
             arguments["token_type_ids"] = inputs.types
@@ -96,7 +96,7 @@ class BertForward:
         self._attention = product.attention
         *self._layers, self._last = layers_of(encoder, product)
 
-    def __call__(self, inputs: Inputs) -> Any:
+    def __call__(self, inputs: PaddedInputs) -> Any:
         """Return the logits, shape (pairs, labels)."""
         x = self._embeddings(input_ids=inputs.ids, token_type_ids=inputs.types)
         mask = None if inputs.mask is None else inputs.mask[:, None, None, :]

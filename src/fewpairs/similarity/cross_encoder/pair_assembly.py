@@ -11,10 +11,10 @@ from fewpairs.similarity.cross_encoder.pair_batches import (
     TokenTable,
 )
 
-__all__ = ["Inputs", "PairAssembler"]
+__all__ = ["PaddedInputs", "PairAssembler"]
 
 
-class Inputs(NamedTuple):
+class PaddedInputs(NamedTuple):
     """What a model is called with; ``mask`` is ``None`` where nothing is padded."""
 
     ids: Any
@@ -48,7 +48,7 @@ class PairAssembler:
 
         return torch.from_numpy(np.ascontiguousarray(cuts)).to(self.device)
 
-    def assemble(self, cuts: Any, batch: Batch) -> Inputs:
+    def assemble(self, cuts: Any, batch: Batch) -> PaddedInputs:
         """Return the padded tokens, token types and mask of a batch of ``cuts``."""
         import torch
 
@@ -90,4 +90,4 @@ class PairAssembler:
             source = source.masked_fill(~mask, 0)
         ids = self._flat.index_select(0, source.view(-1)).view(source.shape).long()
         types = None if self._types is None else self._types[part]
-        return Inputs(ids, types, mask)
+        return PaddedInputs(ids, types, mask)

@@ -309,7 +309,7 @@ def test_growth_runs_every_size_once_and_tells_the_exponent(tmp_path, capsys):
         }
         value = dict.fromkeys(
             ("total", "neighbors", "memory", "recall", "prior's recall", "r2"), 1.0
-        )
+        ) | {"processor": 2.0}
         results.add(key, {**value, "outside": size**2 / 1e4}, 1.0)
     growth(options)
     assert "exponent of n, first to last" in (said := capsys.readouterr().out)

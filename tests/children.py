@@ -28,6 +28,7 @@ class Touchy(Similarity):
 
     symmetric = True
     proven = True
+    fingerprinted = True
     diagonal = 1.0
 
     def __init__(self, log: str | None = None, busy: int = 0) -> None:
@@ -112,8 +113,8 @@ def kill_at_write(number):
     steps = itertools.count()
 
     def hook(event, arguments):
-        writes = event == "os.rename" or (
-            event == "open" and str(arguments[0]).endswith(".partial")
+        writes = event in ("os.rename", "os.remove") or (
+            event == "open" and str(arguments[0]).endswith((".partial", ".npy"))
         )
         if writes and next(steps) == number:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -146,6 +147,90 @@ def kill_often(store, log, out, method, kills):
             break
         done += 1
     sys.stdout.write(f"{done}\n")
+
+
+def forked(job, *arguments):
+    """Do something in a process of its own; tell how it ended."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            job(*arguments)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_everywhere(spoil, job, check):
+    """Kill a job at each of its steps of writing in turn, until there are no more."""
+    for step in itertools.count():
+
+        def killed(step=step):
+            kill_at_write(step)
+            job()
+
+        spoilt = forked(spoil)
+        ended = forked(killed)
+        checked = forked(check)
+        if spoilt or checked or ended not in (0, -signal.SIGKILL):
+            sys.exit(f"step {step}: {spoilt}, {ended}, {checked}")
+        if ended == 0:
+            break
+    sys.stdout.write(f"{step}\n")
+
+
+def kill_repairs(store):
+    """Kill repairs of a ledger whose files of every kind are damaged."""
+    import zarr  # noqa: F401 - so that children need not import it
+
+    root = Path(store)
+    kinds = ("", "columns/*", "pairs/*", "runs/*")
+
+    def ours(out):
+        approx = fp.approximate(
+            range(40), Touchy(), budget=0.9, method=fp.Nystrom(8), store=store
+        )
+        np.save(out, approx.dense())
+
+    def spoil():
+        for kind in kinds:
+            sorted(root.glob(f"{kind}/zarr.json".lstrip("/")))[0].write_text("")
+        lost = sorted(root.glob("pairs/*/zarr.json"))[-1]
+        lost.write_text("")
+        (root / "copies" / lost.relative_to(root)).unlink()
+        chunk = sorted(root.glob("columns/*/c/0/0"))[0]
+        chunk.write_bytes(b"?" + chunk.read_bytes())
+
+    def check():
+        fp.Ledger(store).repair()
+        ours(root.parent / "now.npy")
+        before, now = (np.load(root.parent / f"{t}.npy") for t in ("first", "now"))
+        assert np.array_equal(before, now)
+
+    forked(ours, root.parent / "first.npy")
+    kill_everywhere(spoil, lambda: fp.Ledger(store).repair(), check)
+
+
+def kill_saves(path):
+    """Kill overwriting a saved approximation, at every step of it."""
+    matrix = np.cos(np.subtract.outer(np.arange(30.0), np.arange(30.0)))
+    both = [
+        fp.approximate(None, matrix, method=name, budget=0.5)
+        for name in ("nystrom", "sms")
+    ]
+    answers = [approx.dense().tobytes() for approx in both]
+    first, second = both
+    first.save(path)
+
+    def check():
+        assert fp.load(path).dense().tobytes() in answers
+
+    def spoil():
+        first.save(path, overwrite=True)
+
+    kill_everywhere(spoil, lambda: second.save(path, overwrite=True), check)
+    assert fp.load(path).dense().tobytes() == answers[1]
 
 
 def hold(store):
@@ -206,4 +291,5 @@ if __name__ == "__main__":
     if name == "kill_often":
         kill_often(*arguments[:4], int(arguments[4]))
     else:
-        {"hold": hold, "interrupted": interrupted, "run": run}[name](*arguments)
+        jobs = (hold, interrupted, kill_repairs, kill_saves, run)
+        {job.__name__: job for job in jobs}[name](*arguments)

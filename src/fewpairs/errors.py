@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetError",
+    "DamageError",
     "FewpairsError",
     "FewpairsWarning",
     "InputError",
@@ -69,7 +70,7 @@ class SimilarityError(FewpairsError, RuntimeError):
 
 
 class StoreError(FewpairsError, OSError):
-    """A ledger on disk cannot be read or written: damaged, full, in use, too new.
+    """A ledger cannot be used: damaged, full, in use, too new, of another function.
 
     What it holds stays readable.
 
@@ -78,11 +79,18 @@ class StoreError(FewpairsError, OSError):
     ledger
         Where writing failed: everything paid for so far, in memory too. Pass it as
         ``store=`` to go on without paying for it again.
+    pair
+        Where the values are another function's: positions of the two items.
     """
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.ledger: Ledger | None = None
+        self.pair: tuple[int, int] | None = None
+
+
+class DamageError(StoreError):
+    """A file of a ledger is missing, cut off or changed; `Ledger.repair` mends it."""
 
 
 class MissingExtraError(FewpairsError, ImportError):

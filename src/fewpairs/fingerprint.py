@@ -1,13 +1,14 @@
 """Fingerprints: whether two runs are about the same items and similarity."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-__all__ = ["fingerprint"]
+__all__ = ["checksum_of", "fingerprint"]
 
 _ROWS = 1 << 14  # of an array, hashed at once
 
@@ -29,6 +30,16 @@ def fingerprint(things: Iterable[Any]) -> str:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.hexdigest()
+
+
+def checksum_of(*parts: Any) -> str:
+    """Return a hash of what JSON can hold, the same however it is written down.
+
+    >>> checksum_of({"a": 1, "b": [2.5]}) == checksum_of({"b": [2.5], "a": 1})
+    True
+    """
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _bytes(part: Any) -> bytes | memoryview:

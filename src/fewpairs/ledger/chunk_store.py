@@ -6,29 +6,32 @@
     columns/NAME       (k, n) arrays, NaN where a chunk is missing; rows/NAME likewise
     pairs/NAME         (2, m) arrays: keys i·n + j, and the bits of the values
     runs/NAME          one group a run; what it was asked for and decided
+    copies             of every zarr.json, see `metadata`
+    damaged            what `mend` could not mend
     lock               a group; its attributes say who writes
 
 A chunk is written to another name and renamed (an object store puts it at once), and
 carries a checksum: it is there as a whole, or not at all. Nothing else has to be
-written for it to count, so a killed process leaves nothing to be mended.
+written for it to count, so a killed process leaves nothing to be mended. What has been
+damaged otherwise is told of, and mended as far as it can be.
 """
 
 import contextlib
 import errno
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import StoreError
+from fewpairs.errors import DamageError, StoreError
+from fewpairs.ledger.metadata import CHECKSUM, KINDS, Metadata, name_of
 from fewpairs.ledger.objects import objects_at
 
 __all__ = ["Cell", "ChunkStore", "name_of"]
 
 FORMAT = "fewpairs ledger"
-VERSION = 1
+VERSION = 2
 # Which chunk of an array, counted along both axes.
 Cell = tuple[int, int]
 
@@ -46,6 +49,7 @@ class ChunkStore:
         self._objects = objects_at(url)
         self.url = self._objects.url
         self.folder = self._objects.folder
+        self._metadata = Metadata(self._objects)
         self._arrays: dict[str, Any] = {}
 
     # --- whose it is -------------------------------------------------------------
@@ -66,22 +70,33 @@ class ChunkStore:
     def header(self) -> dict[str, Any] | None:
         """Return what the chunk_store is about; ``None``: nothing yet."""
         with self._explained("read"):
+            self._refuse_newer(self._metadata.version())
             facts = self._facts("")
+            left = facts is None and [k for k in KINDS if self._objects.names(k)]
+        if left:
+            msg = (
+                f"{self.url}/zarr.json is missing, and with it what the {left[0]} of "
+                f"this ledger are. fewpairs.Ledger({self.url!r}).repair() restores it "
+                "from its copy."
+            )
+            raise DamageError(msg)
         if facts is None:
             return None
-        if facts.get("format") != FORMAT:
+        if facts.get("format") != FORMAT or not isinstance(facts.get("version"), int):
             msg = (
                 f"{self.url} holds zarr data of something else, no ledger of fewpairs. "
                 "Pass another path."
             )
             raise StoreError(msg)
-        if facts["version"] > VERSION:
+        return facts
+
+    def _refuse_newer(self, version: Any) -> None:
+        if isinstance(version, int) and version > VERSION:
             msg = (
                 f"{self.url} was written by a newer fewpairs: its version is "
-                f"{facts['version']}, this one reads up to {VERSION}. Upgrade fewpairs."
+                f"{version}, this one reads up to {VERSION}. Upgrade fewpairs."
             )
             raise StoreError(msg)
-        return facts
 
     def write_header(self, facts: dict[str, Any]) -> None:
         """Say what the chunk_store is about."""
@@ -91,29 +106,40 @@ class ChunkStore:
         """Return what is known of every run."""
         names = self.names("runs")
         with self._explained("read"):
-            return {name: self._facts(f"runs/{name}") or {} for name in names}
+            found = {name: self._facts(f"runs/{name}") for name in names}
+        return {name: facts for name, facts in found.items() if facts is not None}
 
     def write_run(self, name: str, facts: dict[str, Any]) -> None:
         """Write down what is known of a run."""
         self._write_facts(f"runs/{name}", facts)
 
     def _facts(self, path: str) -> dict[str, Any] | None:
-        zarr = _zarr()
-        with _quiet():
-            try:
-                group = zarr.open_group(self._objects.zarr_store(), path=path, mode="r")
-            except (FileNotFoundError, zarr.errors.GroupNotFoundError):
-                return None
-            return dict(group.attrs)
+        return self._metadata.group(path)
 
     def _write_facts(self, path: str, facts: dict[str, Any]) -> None:
-        with self._explained("written"), _quiet():
+        with self._explained("written"):
             # Metadata and attributes are one file, which is replaced as a whole.
-            store = self._objects.zarr_store()
-            if self._facts(path) is None:
-                _zarr().create_group(store, path=path, attributes=facts)
-            else:
-                _zarr().open_group(store, path=path, mode="r+").attrs.put(facts)
+            self._metadata.write_group(path, facts)
+
+    # --- what can be mended --------------------------------------------------------
+
+    def complete(self) -> None:
+        """See to it that everything that says what chunks are has a copy."""
+        with self._explained("written"):
+            self._metadata.complete()
+
+    def mend(self) -> int:
+        """Mend what says what chunks are; return how many files were damaged."""
+        self._arrays.clear()
+        with self._explained("written"):
+            return self._metadata.mend()
+
+    def forget(self) -> None:
+        """Remove everything but the lock; what says whose it was goes last."""
+        self._arrays.clear()
+        with self._explained("written"):
+            for name in (*KINDS, "damaged", "copies", "zarr.json"):
+                self._objects.remove(name)
 
     # --- arrays ------------------------------------------------------------------
 
@@ -150,6 +176,7 @@ class ChunkStore:
                     attributes=attributes,
                     config={"write_empty_chunks": True},
                 )
+                self._metadata.seal_array(path)
             else:
                 self._arrays[path] = self._open(path)
 
@@ -165,14 +192,18 @@ class ChunkStore:
             if path not in self._arrays:
                 self._arrays[path] = self._open(path)
             array = self._arrays[path]
-            return array, dict(array.attrs)
+            return array, {k: v for k, v in array.attrs.items() if k != CHECKSUM}
 
     def cells(self, path: str) -> set[Cell]:
         """Return which chunks of an array are there."""
         with self._explained("read"):
             start = len(path) + 3
             found = [at[start:].split("/") for at in self._objects.names(f"{path}/c")]
-        return {(int(a), int(b)) for a, b in found if a.isdigit() and b.isdigit()}
+        return {
+            (int(parts[0]), int(parts[1]))
+            for parts in found
+            if len(parts) == 2 and all(part.isdecimal() for part in parts)
+        }
 
     def read(self, path: str, cell: Cell) -> NDArray[Any]:
         """Read one chunk."""
@@ -197,6 +228,7 @@ class ChunkStore:
     # --- inside ------------------------------------------------------------------
 
     def _open(self, path: str) -> Any:
+        self._metadata.check_array(path)
         with _quiet():
             array = _zarr().open_array(self._objects.zarr_store(), path=path, mode="r+")
             return array.with_config({"write_empty_chunks": True})
@@ -211,16 +243,6 @@ class ChunkStore:
         except OSError as error:
             msg = f"the ledger {self.url} cannot be {what}: {_meaning(error)}"
             raise StoreError(msg) from error
-
-
-def name_of(*parts: Any) -> str:
-    """Return the name of an array: a hash of what it holds."""
-    digest = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        data = part.tobytes() if isinstance(part, np.ndarray) else str(part).encode()
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.hexdigest()
 
 
 def _region(cell: Cell, array: Any) -> tuple[slice, slice]:

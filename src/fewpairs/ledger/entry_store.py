@@ -138,6 +138,7 @@ class EntryStore:
             entries.add_partial(indices, values, axis)
             self._open[path] = values
         cells = {chunks.cell(*both): both for both in chunks.cells(k, n)}
+        fresh &= cells.keys()
         for cell in sorted(fresh):
             values[cells[cell]] = self._chunk_store.read(path, cell).T
             scratch.drop(values)

@@ -5,14 +5,21 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from operator import is_
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.checks import check_function, check_instance, check_path, check_whole
-from fewpairs.errors import InputError
+from fewpairs.checks import (
+    check_flag,
+    check_function,
+    check_instance,
+    check_path,
+    check_whole,
+)
+from fewpairs.errors import DamageError, InputError, StoreError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.chunk_store import ChunkStore
 from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
@@ -59,6 +66,9 @@ class Ledger:
     memory
         Bytes that an array of a ledger on disk may take in memory. Larger ones, the
         landmarks' columns and the factors made of them, stay on disk.
+    trust
+        Take what it holds for any similarity's that has the right fingerprint. By
+        default, a run evaluates a few of its entries again, see `Similarity`.
 
     Attributes
     ----------
@@ -77,8 +87,15 @@ class Ledger:
     """
 
     def __init__(
-        self, path: str | PathLike[str] | None = None, *, memory: int = _IN_MEMORY
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        memory: int = _IN_MEMORY,
+        trust: bool = False,
     ) -> None:
+        self.trust = check_flag("fewpairs.Ledger", "trust", trust)
+        self._served: list[tuple[list[Any], str]] = []
+        self._memory = memory
         self.entries: Entries | None = None
         self.evaluations = 0
         self.records: dict[str, Record] = {}
@@ -93,12 +110,16 @@ class Ledger:
         self._before = (0, 0.0)
         self._within = False
         self.lock = threading.RLock()
+        self._damage: DamageError | None = None
         if self._chunk_store is not None:
-            self._look()
+            try:
+                self._look()
+            except DamageError as error:  # it can still be repaired, or forgotten
+                self._damage = error
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out who uses it: that is told among threads, which do not travel."""
-        return {**self.__dict__, "lock": None, "_within": False}
+        return {**self.__dict__, "lock": None, "_within": False, "_served": []}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Have a lock of one's own."""
@@ -108,6 +129,11 @@ class Ledger:
     def symmetric(self) -> bool | None:
         """Whether the similarity is symmetric, as settled by the first call."""
         return None if self._subject is None else self._subject.symmetric
+
+    @property
+    def averages(self) -> bool:
+        """Whether an entry is the average of both orders of a pair."""
+        return self._subject is not None and self._subject.symmetrized
 
     @property
     def path(self) -> str | None:
@@ -137,6 +163,8 @@ class Ledger:
             try:
                 if load and self._chunk_store is not None:
                     self.load()
+                    with contextlib.suppress(StoreError):  # no room: another time
+                        self._chunk_store.complete()
                 yield self
             finally:
                 with contextlib.suppress(OSError):  # a full disk has been told of
@@ -179,6 +207,19 @@ class Ledger:
             )
             raise InputError(msg)
         return self.entries
+
+    def knows(self, similarity: Similarity) -> bool:
+        """Tell whether it has been used with this very one in this process."""
+        parts, state = similarity.standing()
+        return any(
+            state == then and len(parts) == len(known) and all(map(is_, parts, known))
+            for known, then in self._served
+        )
+
+    def remember(self, similarity: Similarity) -> None:
+        """Know a similarity whose values are found to be those that it holds."""
+        if not self.knows(similarity):
+            self._served.append(similarity.standing())
 
     def start(self, key: str, facts: dict[str, Any]) -> Record:
         """Begin a run, or go on with it where it was begun before."""
@@ -292,15 +333,43 @@ class Ledger:
     # --- what it says ----------------------------------------------------------------
 
     def repair(self) -> int:
-        """Set damaged chunks aside and return how many; they are paid for again."""
+        """Mend what can be mended, set the rest aside, and return how much it was.
+
+        Files that say what chunks are have a copy, from which they are restored. Chunks
+        that are damaged are kept below another name, and paid for again.
+        """
         if self._chunk_store is None or self._entry_store is None:
             return 0
         with self.lock:
             self._chunk_store.acquire()
             try:
-                return self._entry_store.repair()
+                broken = self._chunk_store.mend() + self._entry_store.repair()
             finally:
                 self._chunk_store.release()
+            self._damage = None
+            self._look()
+        return broken
+
+    def forget(self) -> None:
+        """Forget everything, on disk too: what was paid for is paid for again.
+
+        The ledger is then as new, for any items and any similarity.
+        """
+        with self.lock:
+            if self._within:
+                msg = f"Ledger.forget: a run is using {self!r}. Wait for it to end."
+                raise StoreError(msg)
+            if self._chunk_store is not None:
+                self._chunk_store.acquire()
+                try:
+                    self._chunk_store.forget()
+                finally:
+                    self._chunk_store.release()
+                self._entry_store = EntryStore(self._chunk_store, self._memory)
+            self.entries = self._subject = self._record = self._damage = None
+            self.evaluations, self.records, self._before = 0, {}, (0, 0.0)
+            self._identify = unknown
+            self._served = []
 
     def transformed(
         self,
@@ -345,6 +414,8 @@ class Ledger:
 
     def __repr__(self) -> str:
         where = "" if self.path is None else f" in {self.path}"
+        if self._damage is not None:
+            return f"Ledger(damaged{where}: {self._damage})"
         if self._subject is None:
             return f"Ledger(nothing paid for yet{where})"
         return (

@@ -1,5 +1,7 @@
 """Objects: files of a folder, or of any store that fsspec knows."""
 
+import contextlib
+import shutil
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +36,15 @@ class Objects(Protocol):
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
 
+    def read(self, name: str) -> bytes | None:
+        """Return what is in a file; ``None``: there is none."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file: all of it, or nothing."""
+
+    def remove(self, prefix: str) -> None:
+        """Remove a file, or all files below a prefix."""
+
 
 def objects_at(url: str) -> Objects:
     """Return a folder, or what fsspec finds at a URL."""
@@ -54,6 +65,7 @@ class Folder:
         """Make the folder; refuse one that holds something else."""
         self._folder.mkdir(parents=True, exist_ok=True)
         ours = {"lock", "zarr.json", "columns", "rows", "pairs", "runs"}
+        ours |= {"copies", "damaged"}
         others = {path.name for path in self._folder.iterdir()} - ours
         if others and not (self._folder / "zarr.json").exists():
             msg = (
@@ -87,7 +99,31 @@ class Folder:
 
     def rename(self, old: str, new: str) -> None:
         """Give a file another name."""
+        (self._folder / new).parent.mkdir(parents=True, exist_ok=True)
         (self._folder / old).rename(self._folder / new)
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is in a file; ``None``: there is none."""
+        try:
+            return (self._folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file: all of it, or nothing."""
+        path = self._folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.partial")
+        draft.write_bytes(data)
+        draft.replace(path)
+
+    def remove(self, prefix: str) -> None:
+        """Remove a file, or all files below a prefix."""
+        path = self._folder / prefix
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 class Remote:
@@ -134,3 +170,21 @@ class Remote:
     def rename(self, old: str, new: str) -> None:
         """Give an object another name."""
         self._fs.mv(f"{self._root}/{old}", f"{self._root}/{new}")
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is in an object; ``None``: there is none."""
+        self._fs.invalidate_cache()
+        try:
+            return bytes(self._fs.cat_file(f"{self._root}/{name}"))
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put an object, as a whole."""
+        self._fs.pipe_file(f"{self._root}/{name}", data)
+
+    def remove(self, prefix: str) -> None:
+        """Remove an object, or all objects below a prefix."""
+        self._fs.invalidate_cache()
+        with contextlib.suppress(FileNotFoundError):
+            self._fs.rm(f"{self._root}/{prefix}", recursive=True)

@@ -19,6 +19,7 @@ def applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any
     except TypeError as error:  # it is no function of an array
         raise refuse("Ledger.transformed", "function", function, cure) from error
     out = check_array("Ledger.transformed", "what function returns", given, cure)
-    if out.shape != np.shape(values) or not np.isfinite(out).all():
+    known = ~np.isnan(values)  # of lines that a run has not finished, the rest is not
+    if out.shape != np.shape(values) or not np.isfinite(out[known]).all():
         raise refuse("Ledger.transformed", "what function returns", given, cure)
-    return np.asarray(out)
+    return np.asarray(out) if known.all() else np.where(known, out, np.nan)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.kernels.pair_network.network import PairNetwork
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
+from fewpairs.model.trainers import best_here, trainer
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 
@@ -75,19 +76,20 @@ class Student:
         seconds: float,
         rng: np.random.Generator,
         last: int | None = None,
+        by: str | None = None,
         on_step: Callable[[int], None] | None = None,
     ) -> tuple[float, int]:
         """Train on pairs for so many steps, or seconds; return seconds and steps done.
 
         Few pairs are learned in fewer steps. With ``last``, training ends after so many
-        steps, as it did before.
+        steps, as it did before; ``by`` names the trainer, by default this machine's.
         """
         started = time.monotonic()
         steps = max(1, round(steps * min(1.0, len(training) / _ENOUGH_PAIRS)))
         inputs = training.inputs
         scalars = np.stack(self._scalars(inputs.base, inputs.cheap), axis=1)
         targets = ((training.values - self.center) / self.scale).astype(np.float32)
-        done = _trainer()(
+        done = trainer(by or best_here())(
             self.network,
             inputs.i,
             inputs.j,
@@ -147,16 +149,3 @@ def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:
     sets.append(centered @ V[:, top].astype(np.float32))
     spread = [float(part.std()) or 1.0 for part in sets]
     return np.hstack([part / s for part, s in zip(sets, spread, strict=True)])
-
-
-def _trainer() -> Callable[..., int]:
-    """Return the trainer for this machine: torch's on a GPU, else NumPy's."""
-    try:
-        import torch
-    except ImportError:
-        return pair_network.train
-    if not torch.cuda.is_available():
-        return pair_network.train
-    from fewpairs.kernels.pair_network.torch_training import train
-
-    return train

@@ -16,6 +16,8 @@ class Account:
         Evaluations that the budget allows; ``None``: no limit.
     evaluations, money
         Calls of the similarity made so far, one per pair, and what they cost.
+    for_store
+        Those among them that checked values of the ledger.
     charged
         Calls that the requests take, made now or paid for before: the same whatever a
         ledger knows.
@@ -24,6 +26,7 @@ class Account:
     def __init__(self, ledger: Ledger, progress: Progress) -> None:
         self.limit: int | None = None
         self.evaluations = 0
+        self.for_store = 0
         self.charged = 0
         self.money = 0.0
         self._ledger, self._progress = ledger, progress
@@ -46,9 +49,10 @@ class Account:
     def afford(self, price: int) -> None:
         """Refuse what the budget does not cover, before it is evaluated."""
         if self.remaining is not None and price > self.remaining:
+            spent = f" after {self.for_store} checking the store" * bool(self.for_store)
             msg = (
                 f"reading this takes {price:,} evaluations, and {self.remaining:,} of "
-                f"the budget of {self.limit:,} are left. Raise budget= to "
+                f"the budget of {self.limit:,} are left{spent}. Raise budget= to "
                 f"{self.evaluations + price:,} or more."
             )
             raise BudgetError(msg, needed=price, allowed=self.remaining)

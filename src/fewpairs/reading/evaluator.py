@@ -58,9 +58,9 @@ class Evaluator:
         self._report = report
         self.rescue: Rescue | None = None
 
-    def score(self, a: Indices, b: Indices) -> Outcome:
-        """Call the similarity once, for pairs in the order that is given."""
-        self._workers.submit(Task(a, b, block=False))
+    def score(self, a: Indices, b: Indices, *, both: bool = False) -> Outcome:
+        """Call the similarity once, for pairs in the order that is given, or both."""
+        self._workers.submit(Task(a, b, block=False, both=both))
         ((_, outcome),) = self._workers.wait()
         self._book(outcome)
         return outcome

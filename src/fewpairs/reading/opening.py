@@ -5,10 +5,12 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewpairs.errors import SimilarityError, StoreError
 from fewpairs.execution import PortableScorer, Serial, Workers
 from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.recheck import choose, refuse_others, size_of
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
@@ -46,10 +48,12 @@ def open_oracle(
     before: ReadSoFar | None = None,
     workers: Workers | None = None,
     lock: AbstractContextManager[Any] | None = None,
+    recheck: bool = False,
 ) -> Oracle:
     """Find out whether a similarity is symmetric, and return its oracle.
 
-    Evaluations: two for each of up to eight pairs, where the symmetry is not proven.
+    Evaluations: two for each of up to eight pairs, where the symmetry is not proven;
+    with ``recheck``, up to eight entries that the ledger holds.
 
     Parameters
     ----------
@@ -73,6 +77,9 @@ def open_oracle(
         Those who call the similarity; by default it is called here, chunk by chunk.
     lock
         Held while a request is answered; by default the ledger's own.
+    recheck
+        Whether a few values that the ledger holds are evaluated again, to see that they
+        are this similarity's.
     """
     n, budget = scorer.n, budget or Budget()
     own_ledger = Ledger() if ledger is None else ledger
@@ -90,6 +97,7 @@ def open_oracle(
     )
     cost = Cost.of(similarity, n, symmetrize=symmetrize, symmetric=found.symmetric)
     account.limit = budget.limit(cost, on_top=account.evaluations)
+    used_before = own_ledger.entries is not None
     known = own_ledger.open(
         n,
         similarity=similarity.name,
@@ -99,6 +107,11 @@ def open_oracle(
         identity=identity,
         sample=found.sample and found.sample.entries(symmetric=cost.symmetric),
     )
+    size = size_of(similarity, account.limit, cost.calls) if recheck else 0
+    if size:
+        if used_before and not own_ledger.knows(similarity):
+            _recheck(similarity, choose(known, size), account, evaluator, own_ledger)
+        own_ledger.remember(similarity)
     if before is not None and ledger is None:
         own_ledger.entries = known = before.entries
     read = known
@@ -142,9 +155,39 @@ def _find_symmetry(
     account.afford(2 * size)
     first, second = np.column_stack([i, j]), np.column_stack([j, i])
     outcome = evaluator.score(first.ravel(), second.ravel())
-    if outcome.error is not None:
-        if isinstance(outcome.error, (SimilarityError, StoreError)):
-            outcome.error.ledger = ledger
-        raise outcome.error
+    _raise(outcome.error, ledger)
     sample = BothOrders(i, j, outcome.values[::2], outcome.values[1::2])
     return _Found(compare(similarity, sample), (i, j), sample)
+
+
+def _recheck(
+    similarity: Similarity,
+    held: tuple[Indices, Indices, NDArray[np.float64]],
+    account: Account,
+    evaluator: Evaluator,
+    ledger: Ledger,
+) -> None:
+    """Refuse a ledger whose values are another function's.
+
+    Within the budget: what a run finds in its ledger, it need not pay for. Not charged,
+    so that no result depends on it.
+    """
+    i, j, stored = held
+    if not len(i):
+        return
+    before = account.evaluations
+    outcome = evaluator.score(i, j, both=ledger.averages)
+    account.for_store = account.evaluations - before
+    _raise(outcome.error, ledger)
+    where = "this ledger" if ledger.path is None else f"the ledger {ledger.path}"
+    try:
+        refuse_others(similarity, where, (i, j), stored, outcome.values)
+    except StoreError as error:
+        _raise(error, ledger)
+
+
+def _raise(error: BaseException | None, ledger: Ledger) -> None:
+    if isinstance(error, (SimilarityError, StoreError)):
+        error.ledger = ledger
+    if error is not None:
+        raise error

@@ -18,8 +18,9 @@ class Bill:
         Which similarity was evaluated, in words.
     evaluations
         Calls of the similarity, one a pair.
-    for_fit, for_certificate, for_symmetry, for_answers
-        What they were spent on; answers are searches and the like before it grew.
+    for_fit, for_certificate, for_symmetry, for_store, for_answers
+        What they were spent on: stored values evaluated again, to see that they are
+        this similarity's; answers are searches and the like before it grew.
     everything
         Evaluations that the exact matrix takes.
     evaluating, computing
@@ -35,6 +36,7 @@ class Bill:
     for_fit: int = 0
     for_certificate: int = 0
     for_symmetry: int = 0
+    for_store: int = 0
     for_answers: int = 0
     everything: int = 0
     evaluating: float = 0.0
@@ -49,6 +51,7 @@ class Bill:
             "for_fit",
             "for_certificate",
             "for_symmetry",
+            "for_store",
             "for_answers",
             "charged",
         )
@@ -83,9 +86,11 @@ def receipt(
     spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
     if bill.for_symmetry:
         spent.append(f"{bill.for_symmetry:,} symmetry check")
+    if bill.for_store:
+        spent.append(f"{bill.for_store:,} checking the store")
     if bill.for_answers:
         spent.append(f"{bill.for_answers:,} answers before it grew")
-    before = bill.charged - bill.evaluations
+    before = bill.charged - (bill.evaluations - bill.for_store)
     earlier = f"; {before:,} more were paid for before" if before > 0 else ""
     money = f"; {bill.money:,.2f} in money" if bill.money else ""
     time = f"{duration(bill.evaluating)} evaluating"

@@ -1,11 +1,8 @@
 """Saving and loading: a folder of JSON and .npy files, nothing pickled."""
 
-import json
-import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +22,13 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
 from fewpairs.result.certificate import Certificate, HeldOut
 from fewpairs.result.saved_arrays import check_saved_facts, checked_arrays
+from fewpairs.result.saved_folder import (
+    INDEX,
+    Put,
+    array_reader,
+    read_index,
+    write_folder,
+)
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.items import Items
@@ -33,9 +37,6 @@ from fewpairs.types import Indices
 
 __all__ = ["load", "save"]
 
-_FORMAT = "fewpairs approximation"
-_VERSION = 3
-_INDEX = "approximation.json"
 _AXES: tuple[Axis, Axis] = ("columns", "rows")
 
 
@@ -43,34 +44,22 @@ def save(approx: Approximation, path: str | Path, *, overwrite: bool) -> None:
     """Write ``approx`` to the folder ``path``, all of it or nothing."""
     path = Path(check_path("Approximation.save", "path", path))
     overwrite = check_flag("Approximation.save", "overwrite", overwrite)
-    if path.exists() and not (overwrite and (path / _INDEX).is_file()):
+    if path.exists() and not (overwrite and (path / INDEX).is_file()):
         cure = (
             "Pass overwrite=True to replace it."
-            if (path / _INDEX).is_file()
+            if (path / INDEX).is_file()
             else "It is no saved approximation: choose another path."
         )
         msg = f"Approximation.save: {path} exists. {cure}"
         raise InputError(msg)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
-    try:
-        index = json.dumps(_write(approx, draft), indent=2, allow_nan=False)
-        (draft / _INDEX).write_text(index + "\n", encoding="utf-8")
-        if path.exists():
-            shutil.rmtree(path)
-        mask = os.umask(0)
-        os.umask(mask)
-        draft.chmod(0o777 & ~mask)  # mkdtemp makes folders for their owner alone
-        draft.rename(path)
-    except BaseException:
-        shutil.rmtree(draft, ignore_errors=True)
-        raise
+    write_folder(path, partial(_describe, approx))
 
 
 def load(
     path: str | Path,
     *,
     mmap: bool = False,
+    verify: bool = True,
     prior: Any = None,
     items: Iterable[Any] | None = None,
     similarity: Any = None,
@@ -83,6 +72,11 @@ def load(
         The folder.
     mmap
         Leave the arrays on disk and read them as they are needed.
+    verify
+        Compare every array with its checksum: its file is read through once, in small
+        pieces, also with ``mmap``. ``False`` leaves that out; the facts in
+        ``approximation.json`` are compared always. What fewpairs 0.1 saved has no
+        checksums.
     prior, items
         The prior again, with its items, where it was a :class:`~fewpairs.Similarity`:
         a recipe cannot be saved. Embeddings are saved.
@@ -104,14 +98,9 @@ def load(
     """
     folder = Path(check_path("fewpairs.load", "path", path))
     mmap = check_flag("fewpairs.load", "mmap", mmap)
+    verify = check_flag("fewpairs.load", "verify", verify)
     try:
-        index = json.loads((folder / _INDEX).read_text(encoding="utf-8"))
-        if index["format"] != _FORMAT or index["version"] > _VERSION:
-            msg = (
-                f"fewpairs.load: {folder} holds {index['format']!r}, version "
-                f"{index['version']}; this fewpairs reads versions up to {_VERSION}."
-            )
-            raise InputError(msg)
+        index = read_index(folder)
         scorer = recipe = None
         fitted = listed(items, None, "fewpairs.load")
         if similarity is not None:
@@ -119,7 +108,13 @@ def load(
             scorer = bind(fitted, recipe, "fewpairs.load")
             _check_same(index, scorer, fitted)
         kept = None if scorer is None else scorer.kept
-        approx = _read(index, _reader(folder, mmap=mmap), prior, fitted, kept)
+        approx = _read(
+            index,
+            array_reader(folder, index, mmap=mmap, verify=verify),
+            prior,
+            fitted,
+            kept,
+        )
         if scorer is None or recipe is None:
             return approx
         return replace(approx, source=_Loaded.of(approx, recipe, scorer, fitted))
@@ -188,12 +183,8 @@ class _Loaded:
         raise InputError(msg)
 
 
-def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
+def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
     model, known = approx.model, approx.known
-
-    def put(name: str, array: NDArray[Any]) -> None:
-        np.save(folder / f"{name}.npy", array, allow_pickle=False)
-
     facts = write_model(model, put)
     keys, values = known.scattered()
     put("scattered-keys", keys)
@@ -207,8 +198,6 @@ def _write(approx: Approximation, folder: Path) -> dict[str, Any]:
             put(f"{axis}-{t}-indices", block.indices)
             put(f"{axis}-{t}-values", block.values)
     return {
-        "format": _FORMAT,
-        "version": _VERSION,
         "n": known.n,
         "symmetric": known.symmetric,
         "diagonal": None if known.diagonal is None else float(known.diagonal),
@@ -271,16 +260,6 @@ def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> Held
         raise ValueError(msg)
     nothing = Moments(0, 0.0, 0.0)
     return HeldOut(i, j, truth, nothing, np.random.default_rng(0), verdict)
-
-
-def _reader(folder: Path, *, mmap: bool) -> Callable[[str], NDArray[Any]]:
-    mode: Any = "r" if mmap else None
-
-    def get(name: str) -> NDArray[Any]:
-        array = np.load(folder / f"{name}.npy", mmap_mode=mode, allow_pickle=False)
-        return np.asanyarray(array)
-
-    return get
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ def approximate(
     prior: Any = None,
     target_error: float | None = None,
     executor: Any = None,
+    trust: bool = False,
 ) -> Approximation:
     """Approximate all pairwise similarities of ``items`` from a few of them.
 
@@ -76,7 +77,8 @@ def approximate(
         Where what is paid for is kept: a folder, any URL that fsspec knows, or a
         :class:`~fewpairs.Ledger`. Entries that it holds already are free. In a folder
         they survive whatever happens to the process: call again, and what is missing
-        is evaluated.
+        is evaluated. First, eight entries that it holds are evaluated again, to see
+        that they are this similarity's; they count. Not where a fingerprint tells.
     progress
         ``True`` shows a bar; or a function that is called with a
         :class:`~fewpairs.progress.Status`; or an object with the methods of
@@ -96,6 +98,8 @@ def approximate(
         if you like (``"processes:4"``); any executor of :mod:`concurrent.futures`; a
         ``dask.distributed.Client``, or the address of a scheduler. The result is the
         same.
+    trust
+        Take what ``store`` holds for this similarity's, and check none of it.
 
     Returns
     -------
@@ -109,7 +113,8 @@ def approximate(
     SimilarityError
         Where the similarity fails; what was paid for is in its ``.ledger``.
     StoreError
-        Where ``store`` is damaged, full, read-only, in use or too new.
+        Where ``store`` is damaged, full, read-only, in use, too new, or holds another
+        function's values.
 
     Examples
     --------
@@ -125,6 +130,7 @@ def approximate(
     chosen = as_method(method)
     allowed = Budget.of(budget, f"{call}: budget")
     symmetrize = check_flag(call, "symmetrize", symmetrize)
+    trust = check_flag(call, "trust", trust)
     check_executor(executor, call)
     check_target(target_error, call)
     ledger = as_ledger(store, call)
@@ -141,6 +147,7 @@ def approximate(
         seed=check_seed(seed, call),
         symmetrize=symmetrize,
         store=ledger,
+        trust=trust,
         progress=shown,
         items=listed_items,
         executor=executor,

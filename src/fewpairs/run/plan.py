@@ -138,6 +138,7 @@ def plan(
             ledger=ledger,
             rng=rng,
             identity=partial(identity_of, recipe, known_by(items, listed_items)),
+            recheck=not ledger.trust,
         )
         ledger.start("plan", {"method": "a plan's sample"})
         expected = split_budget(chosen, recipe, oracle.cost, allowed)

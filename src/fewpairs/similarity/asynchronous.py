@@ -9,11 +9,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from fewpairs.checks import check_number, check_whole, refuse
+from fewpairs.checks import check_flag, check_number, check_whole, refuse
 from fewpairs.errors import SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
 from fewpairs.similarity.event_loop import MISTAKES, Batch, Judge, LoopThread
+from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.gate import Terms
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
@@ -40,6 +41,7 @@ def from_async(
     bounds: tuple[float, float] | None = None,
     chunk: int | None = None,
     name: str | None = None,
+    deterministic: bool | None = None,
 ) -> Similarity:
     """Make a similarity of an asynchronous function, such as a call of a service.
 
@@ -88,6 +90,10 @@ def from_async(
         concurrent call by default.
     name
         How receipts call it, and a ledger knows it.
+    deterministic
+        Whether the same two items get the same value every time. A store's values are
+        then compared with a few fresh ones before they are used. ``None``: unless
+        there are ``repeats``.
 
     Examples
     --------
@@ -113,12 +119,21 @@ def from_async(
     check_number(call, "timeout", timeout, above=0, none=True)
     check_number(call, "pause", pause, above=0)
     check_number(call, "rate", rate, above=0, none=True)
+    check_flag(call, "deterministic", deterministic, none=True)
     if chunk is None:
         chunk = _CHUNK * concurrency
     chunk = check_whole(call, "chunk", chunk, least=1)
     terms = Terms(concurrency, retries, timeout, pause, rate, repeats)
     return _AsyncSimilarity(
-        function, terms, chunk, cost_per_call, symmetric, diagonal, bounds, name
+        function,
+        terms,
+        chunk,
+        cost_per_call,
+        symmetric,
+        diagonal,
+        bounds,
+        name,
+        repeats == 1 if deterministic is None else deterministic,
     )
 
 
@@ -132,12 +147,16 @@ class _AsyncSimilarity(Similarity):
     diagonal: float | None
     bounds: tuple[float, float] | None
     known_as: str | None = None
+    deterministic: bool = True
 
     @property
     def name(self) -> str:
         if self.known_as is not None:
             return self.known_as
         return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def standing(self) -> tuple[list[Any], str]:
+        return [self.function], state_of(self.function)
 
     def identify(self) -> Iterable[Any]:
         """Return its name, so that a function can be mended."""

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from fewpairs.checks import check_flag, check_number, check_text, refuse, shown
 from fewpairs.errors import InputError
+from fewpairs.fingerprint import fingerprint
+from fewpairs.similarity.function_state import by_itself, state_of
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
@@ -125,6 +127,16 @@ class Similarity(ABC):
     proven
         Whether the declared symmetry is a theorem. If not, it is checked on a few
         sampled pairs before anything else is paid for.
+    deterministic
+        Whether the same two items get the same value every time. A run that is given
+        values of an earlier one then evaluates eight of them again, to see that they
+        are this similarity's; of one that is not deterministic it cannot know.
+    fingerprinted
+        Whether ``identify`` tells everything that the values depend on, so that a
+        ledger knows another one by that alone.
+    rounding
+        Share of its size by which a value may differ when it is evaluated again, in
+        another batch or on another machine. ``None``: 1e-5, or 1e-3 in float32.
     by_position
         Whether vectors or a matrix came with the similarity, so that an item is but a
         position. New items then bring their own, see ``beside``.
@@ -155,6 +167,9 @@ class Similarity(ABC):
     bounds: tuple[float, float] | None = None
     psd: bool = False
     proven: bool = False
+    deterministic: bool = True
+    fingerprinted: bool = False
+    rounding: float | None = None
     by_position: bool = False
     contextual: bool = False
 
@@ -180,6 +195,14 @@ class Similarity(ABC):
     def name(self) -> str:
         """How receipts and messages call this similarity."""
         return type(self).__name__
+
+    def standing(self) -> tuple[list[Any], str]:
+        """Return the objects it is made of in this process, and a hash of their state.
+
+        A ledger that has been used with the same ones in the same state checks nothing.
+        """
+        parts = [part for _, part in sorted(getattr(self, "__dict__", {}).items())]
+        return [type(self), *map(by_itself, parts)], fingerprint(map(state_of, parts))
 
     def identify(self) -> Iterable[Any]:
         """Return what tells this similarity from others, for a ledger's fingerprint."""

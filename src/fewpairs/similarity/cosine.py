@@ -42,6 +42,7 @@ class Cosine(Similarity):
     bounds = (-1.0, 1.0)
     psd = True
     proven = True
+    fingerprinted = True
 
     def __init__(self, embeddings: ArrayLike | None = None) -> None:
         self._unit = None if embeddings is None else _unit_rows(embeddings)

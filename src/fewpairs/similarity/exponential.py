@@ -46,6 +46,16 @@ class Exponential(Similarity):
         return self.distance.proven
 
     @property
+    def deterministic(self) -> bool:  # type: ignore[override]
+        """As the distance is."""
+        return self.distance.deterministic
+
+    @property
+    def fingerprinted(self) -> bool:  # type: ignore[override]
+        """As the distance is."""
+        return self.distance.fingerprinted
+
+    @property
     def diagonal(self) -> float | None:  # type: ignore[override]
         """1 where the distance of an item to itself is declared as 0."""
         own = self.distance.diagonal
@@ -59,6 +69,10 @@ class Exponential(Similarity):
     def with_gamma(self, gamma: float) -> "Exponential":
         """Return the same with another γ."""
         return replace(self, gamma=gamma)
+
+    def standing(self) -> tuple[list[Any], str]:
+        """As the distance's."""
+        return self.distance.standing()
 
     def identify(self) -> Iterable[Any]:
         """Return γ and what the distance is known by."""
@@ -116,6 +130,10 @@ class _WordMovers(Similarity):
         return self.similarity.contextual
 
     @property
+    def fingerprinted(self) -> bool:  # type: ignore[override]
+        return self.similarity.fingerprinted
+
+    @property
     def name(self) -> str:
         return "WMD"
 
@@ -146,6 +164,7 @@ class Euclidean(Similarity):
 
     symmetric = True
     proven = True
+    fingerprinted = True
     diagonal = 0.0
 
     def bind(self, items: Sequence[Any]) -> Scorer:

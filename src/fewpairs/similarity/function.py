@@ -11,6 +11,7 @@ from fewpairs.checks import check_flag, check_whole, shown
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
@@ -27,6 +28,7 @@ def from_function(
     psd: bool = False,
     chunk: int | None = None,
     name: str | None = None,
+    deterministic: bool = True,
 ) -> Similarity:
     """Make a similarity of a Python function.
 
@@ -52,6 +54,9 @@ def from_function(
     name
         How receipts call it, and a ledger knows it; by default the function's own
         name.
+    deterministic
+        Whether the same two items get the same value every time. A store's values are
+        then compared with a few fresh ones before they are used.
 
     Examples
     --------
@@ -79,8 +84,17 @@ def from_function(
         chunk = 16_384 if batched else 1_024
     chunk = check_whole(call, "chunk", chunk, least=1)
     bounds = None if bounds is None else (bounds[0], bounds[1])
+    deterministic = check_flag(call, "deterministic", deterministic)
     return _FunctionSimilarity(
-        function, batched, chunk, symmetric, diagonal, bounds, psd, name
+        function,
+        batched,
+        chunk,
+        symmetric,
+        diagonal,
+        bounds,
+        psd,
+        name,
+        deterministic,
     )
 
 
@@ -94,12 +108,16 @@ class _FunctionSimilarity(Similarity):
     bounds: tuple[float, float] | None
     psd: bool
     known_as: str | None = None
+    deterministic: bool = True
 
     @property
     def name(self) -> str:
         if self.known_as is not None:
             return self.known_as
         return getattr(self.function, "__name__", type(self.function).__name__)
+
+    def standing(self) -> tuple[list[Any], str]:
+        return [self.function], state_of(self.function)
 
     def identify(self) -> Iterable[Any]:
         """Return its name, so that a function can be mended; of a lambda its code."""

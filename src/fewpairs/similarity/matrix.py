@@ -128,6 +128,7 @@ class _MatrixSimilarity(Similarity):
     bounds: tuple[float, float] | None
     psd: bool
     proven = True
+    fingerprinted = True
     by_position = True
 
     @property

@@ -152,6 +152,16 @@ class Remembered(Similarity):
         return self.similarity.proven
 
     @property
+    def deterministic(self) -> bool:  # type: ignore[override]
+        """As the similarity is."""
+        return self.similarity.deterministic
+
+    @property
+    def fingerprinted(self) -> bool:  # type: ignore[override]
+        """As the similarity is."""
+        return self.similarity.fingerprinted
+
+    @property
     def diagonal(self) -> float | None:  # type: ignore[override]
         """As the similarity's."""
         return self.similarity.diagonal
@@ -170,6 +180,10 @@ class Remembered(Similarity):
     def name(self) -> str:
         """The similarity's own."""
         return self.similarity.name
+
+    def standing(self) -> tuple[list[Any], str]:
+        """As the similarity's."""
+        return self.similarity.standing()
 
     def identify(self) -> Iterable[Any]:
         """Return what the similarity is known by."""

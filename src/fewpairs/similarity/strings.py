@@ -146,6 +146,7 @@ class StringSimilarity(Similarity):
         self.proven = facts.proven
         self.diagonal = 1.0 if facts.unit_diagonal else None
         self.processor = processor
+        self.fingerprinted = processor is None  # else known by its name alone
         self.workers = workers
 
     @property

@@ -62,6 +62,11 @@ class TokenOverlap(Similarity):
         check_whole(call, "characters", self.characters, least=1, none=True)
 
     @property
+    def fingerprinted(self) -> bool:  # type: ignore[override]
+        """Whether it has no tokenizer of its own, which has but a name."""
+        return self.tokenizer is None
+
+    @property
     def psd(self) -> bool:  # type: ignore[override]
         """All but overlap are kernels (Gower & Legendre 1986)."""
         return self.kind != "overlap"

@@ -9,6 +9,7 @@ from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.model.model import Model
 from fewpairs.model.student import Student, profiles
+from fewpairs.model.trainers import best_here, trainer
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.reading.oracle import Oracle
 
@@ -106,6 +107,9 @@ class _TimedTraining:
     ) -> None:
         self._student, self._oracle, self._rng = student, oracle, rng
         self._seconds = seconds
+        # NumPy and torch train others: a run that goes on elsewhere has the same.
+        self._trainer = oracle.decide("trainer", best_here)
+        trainer(self._trainer)  # says now if it is not to be had here
         self._ahead = _FIRST_STEPS + (_ROUNDS - 1) * _ROUND_STEPS + _LAST_STEPS
         self.spent = 0.0
 
@@ -120,7 +124,12 @@ class _TimedTraining:
 
         def learn(last: int | None = None) -> tuple[float, int]:
             done = self._student.learn(
-                training, steps=steps, seconds=share * left, rng=self._rng, last=last
+                training,
+                steps=steps,
+                seconds=share * left,
+                rng=self._rng,
+                last=last,
+                by=self._trainer,
             )
             trained.append(done)
             return done

@@ -47,6 +47,8 @@ __all__ = ["CrossEncoder"]
 
 Activation = Literal["identity", "sigmoid", "softmax"]
 Precision = Literal["float32", "float16", "bfloat16", "int8"]
+# What a score may differ by in another batch, or on another machine.
+_ROUNDING = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 1e-1}
 
 _CALL = "fewpairs.CrossEncoder"
 
@@ -136,6 +138,7 @@ class CrossEncoder(Similarity):
         self.batch_tokens = batch_tokens
         self.symmetric = symmetric
         self.proven = symmetric
+        self.rounding = _ROUNDING[self.dtype]
         self.bounds = None if self.activation == "identity" else (0.0, 1.0)
         self._tokenizer = loaded.tokenizer
         self._models = _replicas(loaded.model, self._devices, self.dtype)

@@ -79,6 +79,7 @@ class PairMLP(Similarity):
         self.width = self.layers[0][0].shape[1] // 3
         self.activation = activation
         self.symmetric = self.proven = symmetric
+        self.fingerprinted = True
         self.bounds = (0.0, 1.0) if activation == "sigmoid" else None
         self._vectors = None
         self.by_position = vectors is not None

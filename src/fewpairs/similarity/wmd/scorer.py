@@ -148,6 +148,11 @@ class WMD(Similarity):
         return f"WMD(gamma={self.gamma:g})"
 
     @property
+    def fingerprinted(self) -> bool:  # type: ignore[override]
+        """Whether it has no tokenizer of its own, which has but a name."""
+        return self.tokenizer is split_words
+
+    @property
     def contextual(self) -> bool:  # type: ignore[override]
         """Whether a value depends on all items: tf-idf counts words in all of them."""
         return self.weights == "tfidf"

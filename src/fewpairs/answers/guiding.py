@@ -26,6 +26,7 @@ _TRIED, _TRIED_FOR = 24, 60  # known rows searched to compare scales; evaluation
 # items' scores, and the variance of what they leave unexplained.
 _SHARES, _CONSTANT = 0.5, 0.5
 _NOISES = 0.2, 2.0
+_IN_RANGE = 1e-15, 1e15  # sizes that single precision can square safely
 _LEARNING = threading.Lock()
 
 
@@ -55,6 +56,9 @@ class Guide:
         Values and their normal scores; ``None``: values are taken as they are.
     noise
         Variance of what the features leave of a score.
+    unit
+        What similarities are divided by: their size, where single precision cannot
+        hold them, else 1.
     """
 
     parts: list[NDArray[np.float32]]
@@ -63,6 +67,7 @@ class Guide:
     curve: "_Curve | None" = None
     scale: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     noise: float = _NOISES[0]
+    unit: float = 1.0
 
     @classmethod
     def of(cls, approx: Approximation) -> "Guide":
@@ -81,9 +86,13 @@ class Guide:
         lines = known.line_indices("columns" if known.symmetric else "rows")
         if not len(lines):
             values = known.scattered()[1]
-            weights = np.array([float(values.mean()) if len(values) else 0.0, 0.0])
-            return cls(parts, np.zeros(known.n), weights)
+            unit = _unit_of(values)
+            mean = float((values / unit).mean()) if len(values) else 0.0
+            weights = np.array([mean, 0.0])
+            return cls(parts, np.zeros(known.n), weights, unit=unit)
         rows = known.lines(lines, "rows").astype(np.float64)
+        unit = _unit_of(rows)
+        rows /= unit
         plain = cls(parts, *_first_guess(rows, lines, prior))
         off = np.ones(rows.shape, dtype=bool)
         off[np.arange(len(lines)), lines] = False
@@ -94,7 +103,7 @@ class Guide:
             replace(guide, noise=noise) for noise in _NOISES for guide in (other, plain)
         ]
         tried = [_tried(guide, rows, lines, prior) for guide in guides]
-        return guides[int(np.argmax(tried))]
+        return replace(guides[int(np.argmax(tried))], unit=unit)
 
     def start(self, cheap: NDArray[Any] | None, queries: int) -> NDArray[np.float64]:
         """Return the first guess, (queries, n)."""
@@ -112,7 +121,7 @@ class Guide:
         told = [t for t, own in enumerate(at) if len(own)]
         if not told:
             return out
-        w = [self._correction(at[t], scores[t], first[t]) for t in told]
+        w = [self._correction(at[t], scores[t] / self.unit, first[t]) for t in told]
         for number, part in enumerate(self.parts):
             out[told] += np.stack([query[number] for query in w]) @ part.T
         return out
@@ -143,6 +152,11 @@ def guide_of(approx: Approximation) -> Guide:
 def prior_of(approx: Approximation) -> Prior | None:
     """Return the caller's prior, also where predictions do without it."""
     return approx.model.proposer
+
+
+def _unit_of(values: NDArray[Any]) -> float:
+    largest = float(np.abs(values).max(initial=0.0))
+    return 1.0 if largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1] else largest
 
 
 def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewpairs.checks import check_choice
 from fewpairs.errors import MissingExtraError
 from fewpairs.kernels.linalg.lists import Lists
+from fewpairs.kernels.linalg.spectral import largest_magnitude
 from fewpairs.model.model import Model
 from fewpairs.types import Indices
 
@@ -22,6 +23,7 @@ _LISTS = 6  # times √n lists of faiss
 _PROBED = 16  # lists that a search looks into
 _LINKS, _BREADTH = 16, 100  # of the graph that hnswlib builds
 _BUILDING = threading.Lock()  # an index is built by one thread
+_IN_RANGE = 1e-15, 1e15  # sizes that single precision can square safely
 _LEAST_LISTED = 1_000  # items from which lists are worth anything
 
 
@@ -50,12 +52,21 @@ def nearest(
     else:
         held = model.features
         asked = held * signs.astype(held.dtype)
-    asked, held = (np.ascontiguousarray(side, np.float32) for side in (asked, held))
+    # Divided by their size, the largest products stay the largest, in single precision.
+    asked, held = (
+        np.ascontiguousarray(side / _size(side), np.float32) for side in (asked, held)
+    )
     with _BUILDING:
         if index not in made:
             made[index] = INDEXES[index](held, call)
     # The item itself is among them.
     return made[index].search(asked, min(count + 1, len(held)))
+
+
+def _size(side: NDArray[Any]) -> Any:
+    largest = largest_magnitude(side)
+    safe = largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]
+    return side.dtype.type(1.0 if safe else largest)
 
 
 class _Lists(Index):

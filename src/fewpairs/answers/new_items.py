@@ -199,7 +199,9 @@ def _two_sided(
     more = model.features.shape[1] > left.shape[1]
     if more and curve is not None and prior is not None:
         # Embeddings of the prior stand first, scaled as those of the fitted items.
-        scaled = np.asarray(prior.embeddings) * np.float32(np.sqrt(abs(curve.slope)))
+        root = np.sqrt(abs(curve.slope))
+        in_range = root < np.finfo(np.float32).max
+        scaled = np.asarray(prior.embeddings) * (np.float32(root) if in_range else root)
         features = np.hstack([scaled.astype(left.dtype), left])
     return features, left, left * signs
 
@@ -218,8 +220,11 @@ def _staleness(projection: Projection) -> NDArray[np.float64]:
     if half < 20:
         return np.zeros(m)
     C = known.lines(entry.landmarks)[:, rows].T.astype(np.float64)
+    own = known.lines(entry.landmarks)[:, entry.landmarks].astype(np.float64)
     scale = float(np.abs(C).max(initial=0.0)) or 1.0
-    learn, test, new = C[:half] / scale, C[half:] / scale, X / scale
+    learn, test = C[:half] / scale, C[half:] / scale
+    with np.errstate(over="ignore"):  # as far away as squares allow
+        new, own = (np.clip(part / scale, -1e100, 1e100) for part in (X, own))
     test_error, new_error = np.zeros(len(test)), np.zeros(m)
     for fold in np.array_split(rng.permutation(s), min(_FOLDS, s)):
         kept = np.setdiff1d(np.arange(s), fold)
@@ -234,6 +239,5 @@ def _staleness(projection: Projection) -> NDArray[np.float64]:
     limit = float(np.quantile(test_error, 1 - _RARE)) + (1e-6**2) * s
     # A landmark come again has the entry of an item with itself, which no other
     # landmark foretells; it is explained as well as can be.
-    own = known.lines(entry.landmarks)[:, entry.landmarks].astype(np.float64) / scale
     again = np.abs(new - own[new.argmax(axis=1)]).max(axis=1) <= 1e-6
     return np.where(again, 0.0, np.sqrt(new_error / limit))

@@ -78,7 +78,9 @@ def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> M
     if prior is not None and prior.embeddings is not None and fit.curve is not None:
         # As far as inner products go, the curve is its slope.
         slope = fit.curve.slope
-        scaled = prior.embeddings * np.float32(np.sqrt(abs(slope)))
+        root = np.sqrt(abs(slope))
+        in_range = root < np.finfo(np.float32).max
+        scaled = prior.embeddings * (np.float32(root) if in_range else root)
         features = np.hstack([scaled.astype(fit.left.dtype), fit.left])
         ones = np.full(scaled.shape[1], 1.0 if slope >= 0 else -1.0)
         signs = np.concatenate([ones, fit.signs])

@@ -84,7 +84,9 @@ class StaCUR(LandmarkMethod):
             S1, S2 = self.draw_two(oracle.n, rng)
         C, R = oracle.columns(S1), oracle.rows(S2)
         W = C[S2].astype(np.float64)
-        scale = float(np.abs(W).max()) or 1.0  # keeps squares in range
+        scale = float(np.abs(W).max())  # keeps squares in range
+        if scale < np.finfo(np.float64).tiny:  # 0, or without an inverse
+            W, scale = np.zeros_like(W), 1.0
         P, sigma, Q = pseudo_inverse_factors(gram(C, scale), self.rcond)
         # CᵀK ≈ (n/s)·C[S₂]ᵀ·R is a matrix product sampled at the rows S₂.
         U = (P * sigma) @ (Q.T @ (oracle.n / len(S1) / scale * W.T)) / scale

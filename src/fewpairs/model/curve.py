@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Curve"]
 
+_IN_RANGE = 1e-30, 1e30  # sizes of values in single precision
 _DEGREE = 3
 
 
@@ -30,7 +31,13 @@ class Curve:
         return cls(center, scale, np.linalg.lstsq(powers, y, rcond=None)[0])
 
     def __call__(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Return f(x) in the precision of x (Horner's rule, in place)."""
+        """Return f(x) in the precision of x (Horner's rule, in place).
+
+        In double precision where single precision cannot hold the values.
+        """
+        size = float(np.abs(self.coefficients).max(initial=0.0))
+        if size and not _IN_RANGE[0] < size < _IN_RANGE[1]:
+            x = x.astype(np.float64)
         t = (x - x.dtype.type(self.center)) * x.dtype.type(1 / self.scale)
         out = np.full_like(t, self.coefficients[-1])
         for coefficient in self.coefficients[-2::-1]:

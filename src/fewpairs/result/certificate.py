@@ -1,6 +1,7 @@
 """Certificate: how far an approximation can be off, from pairs it never saw."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,7 @@ _TINY = 1e-250
 _DRAWS = 1_000
 _FAR = 10
 _ITEMS = 4_000
+_IN_RANGE = 1e-100, 1e100  # sizes whose squares can be summed
 _BLOCK = 1 << 22  # entries compared at once
 
 
@@ -305,22 +307,31 @@ def _hall(quantile: float, skewness: float, m: int) -> float:
     return float((np.cbrt(inner) - 1) * root * 3 / skewness)
 
 
-def exact_certificate(known: Entries, model: Model) -> Certificate:
-    """Return the true error of factors for a matrix that was read as a whole."""
-    moments = known.moments()
+def _true_rows(known: Entries) -> Iterator[tuple[Indices, NDArray[np.float64]]]:
+    """Yield rows of a matrix that was read as a whole; the diagonal, no pair, is 0."""
     everything = np.arange(known.n)
     step = max(1, _BLOCK // known.n)
-    off = 0.0
     for start in range(0, known.n, step):
         rows = everything[start : start + step]
         truth = np.empty((len(rows), known.n))
         known.overlay(truth, rows, everything)
-        errors = truth - model.block(rows, everything)
-        errors[np.arange(len(rows)), rows] = 0.0  # the diagonal is no pair
-        off += float(np.sum(errors**2))
-    if known.symmetric:
-        off /= 2
-    spread = moments.squares - moments.total**2 / max(moments.number, 1)
-    relative = math.sqrt(off / moments.squares) if moments.squares > 0 else 0.0
+        truth[np.arange(len(rows)), rows] = 0.0
+        yield rows, truth
+
+
+def exact_certificate(known: Entries, model: Model) -> Certificate:
+    """Return the true error of factors for a matrix that was read as a whole."""
+    off = squares = total = 0.0
+    size = max((float(np.abs(t).max()) for _, t in _true_rows(known)), default=0.0)
+    unit = 1.0 if size == 0 or _IN_RANGE[0] < size < _IN_RANGE[1] else size
+    for rows, truth in _true_rows(known):
+        errors = truth - model.block(rows, np.arange(known.n))
+        errors[np.arange(len(rows)), rows] = 0.0
+        with np.errstate(over="ignore"):  # infinitely far off
+            off += float(np.sum((errors / unit) ** 2))
+        squares += float(np.sum((truth / unit) ** 2))
+        total += float(np.sum(truth / unit))
+    spread = squares - total**2 / max(known.n * (known.n - 1), 1)
+    relative = math.sqrt(off / squares) if squares > 0 else 0.0
     r2 = 1.0 - off / spread if spread > 0 else 1.0
     return Certificate(relative, (relative, relative), r2, 0, 0.0)

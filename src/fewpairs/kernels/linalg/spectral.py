@@ -105,7 +105,8 @@ def pseudo_inverse_factors(W: NDArray[Any], rcond: float) -> tuple[Array, Array,
     U, s, Vt = linalg.svd(
         np.asarray(W, dtype=np.float64), full_matrices=False, check_finite=False
     )
-    keep = s > rcond * s.max(initial=0.0)
+    # What has no inverse in double precision counts as 0.
+    keep = s > max(rcond * s.max(initial=0.0), np.finfo(np.float64).tiny)
     # Smallest singular values of W are the largest of its pseudo-inverse.
     order = np.flatnonzero(keep)[::-1]
     return Vt[order].T, 1.0 / s[order], U[:, order]

@@ -20,6 +20,7 @@ ALL = (
     "larger",
     "default_cost",
     "no_explosion",
+    "certificate",
     "default",
     "student",
     "neighbors",

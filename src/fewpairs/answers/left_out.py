@@ -21,12 +21,14 @@ from fewpairs.result.certificate import HeldOut
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["HiddenRows", "hide_rows", "partial_fit", "refined_an_item"]
+__all__ = ["HiddenRows", "found", "hide_rows", "partial_fit", "refined_an_item"]
 
 _FEWEST = 8  # landmarks below which nothing can be told
 _FOLDS = 5
 _MOST_ROWS = 100
 _MOST_ENTRIES = 20_000_000  # of all hidden rows together
+_QUICK = 2_000_000  # entries of columns that are fitted again for a receipt
+_NEIGHBORS = 10
 
 
 class HiddenRows(NamedTuple):
@@ -64,7 +66,11 @@ class HiddenRows(NamedTuple):
         return out
 
     def recall(self, k: int, refined: int = 0) -> float:
-        """Return the share of the true k most similar that the k best guesses hold.
+        """Return the share of the true k most similar that the k best guesses hold."""
+        return float(self.recalls(k, refined).mean())
+
+    def recalls(self, k: int, refined: int = 0) -> NDArray[np.float64]:
+        """Return that share for every row.
 
         Ties at the k-th place count as found whichever of them is taken.
         """
@@ -73,7 +79,8 @@ class HiddenRows(NamedTuple):
         best = np.argpartition(-guess, k - 1, axis=1)[:, :k]
         reached = np.take_along_axis(self.truth, best, axis=1)
         least = -np.partition(-self.truth, k - 1, axis=1)[:, k - 1 : k]
-        return float(np.mean(reached >= least - 1e-12 * np.abs(least)))
+        found = reached >= least - 1e-12 * np.abs(least)
+        return np.asarray(found.mean(axis=1))
 
 
 def refined_an_item(approx: Approximation) -> int:
@@ -88,6 +95,31 @@ def refined_an_item(approx: Approximation) -> int:
     i, _, _ = approx.known.uncovered()
     held = len(approx.evidence.i) if isinstance(approx.evidence, HeldOut) else 0
     return round(2 * max(0, len(i) - held) / approx.known.n)
+
+
+def found(approx: Approximation) -> str | None:
+    """Return the share of near neighbors found in hidden rows, in words.
+
+    ``None`` where it is not known: too few landmarks, another model than the one that
+    can be fitted again, a certificate that cannot tell, or too many items for a line of
+    a receipt.
+    """
+    model, known = approx.model, approx.known
+    lines = known.line_indices()
+    if model.is_low_rank or model.student is not None:
+        return None
+    if len(lines) * known.n > _QUICK or not approx.certificate.tells:
+        return None
+    rows = hide_rows(approx)
+    if rows is None or len(rows.items) < _FEWEST:
+        return None
+    shares = rows.recalls(_NEIGHBORS, refined_an_item(approx))
+    mean, error = float(shares.mean()), float(shares.std(ddof=1)) / len(shares) ** 0.5
+    low, high = max(0.0, mean - 2 * error), min(1.0, mean + 2 * error)
+    return (
+        f"about {mean:.0%} ({low:.0%} to {high:.0%}) of every item's {_NEIGHBORS} most "
+        f"similar are found, by {len(np.unique(rows.items)):,} rows hidden from the fit"
+    )
 
 
 def partial_fit(

@@ -323,6 +323,8 @@ def facts_of(approx: Approximation) -> dict[str, Any]:
             "r2": certificate.r2,
             "held_out_pairs": certificate.pairs,
             "unread": certificate.unread,
+            "worth": certificate.worth,
+            "doubt": certificate.doubt or None,
         },
     }
 

@@ -16,7 +16,10 @@ Axis = Literal["columns", "rows"]
 
 @dataclass(frozen=True)
 class Lines:
-    """Whole columns (or rows) of the matrix: ``values[p]`` is line ``indices[p]``."""
+    """Whole columns (or rows) of the matrix: ``values[p]`` is line ``indices[p]``.
+
+    ``sums`` and ``squares`` are those of each line without its diagonal entry.
+    """
 
     indices: Indices
     values: NDArray[Any]
@@ -31,12 +34,15 @@ class Lines:
         position[indices] = np.arange(len(indices), dtype=np.int32)
         values.flags.writeable = False
         # Summed now, while the values are at hand: later they may be on disk.
-        # In float64: squares of float32 values may be out of their range.
+        # In float64: squares of float32 values may be out of their range. Without the
+        # diagonal: taken off afterwards, a large one would take everything with it.
         sums = np.zeros(len(values))
         squares = np.zeros(len(values))
         with np.errstate(over="ignore", under="ignore"):
             for part in scratch.parts(values.shape[1], len(values)):
-                wide = scratch.rows_of(values.T, part).T.astype(np.float64, copy=False)
+                wide = scratch.rows_of(values.T, part).T.astype(np.float64)
+                own = np.flatnonzero((part.start <= indices) & (indices < part.stop))
+                wide[own, indices[own] - part.start] = 0.0
                 sums += wide.sum(axis=1)
                 squares += np.einsum("kn,kn->k", wide, wide)
         return cls(indices, values, position, sums, squares)

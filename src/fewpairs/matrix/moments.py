@@ -11,7 +11,7 @@ from fewpairs.types import Indices
 if TYPE_CHECKING:
     from fewpairs.matrix.entries import Entries
 
-__all__ = ["Moments", "count_moments", "far_line_entries", "pairs_known"]
+__all__ = ["FarEntries", "Moments", "count_moments", "far_line_entries", "pairs_known"]
 
 
 class Moments(NamedTuple):
@@ -31,7 +31,7 @@ def count_moments(entries: "Entries") -> Moments:
     with np.errstate(over="ignore", under="ignore"):
         squares = sum(weight * float(part @ part) for part, weight in parts)
     for lines in [*entries.columns, *entries.rows]:
-        number += lines.values.size
+        number += lines.values.size - len(lines.indices)
         total += float(lines.sums.sum())
         squares += float(lines.squares.sum())
     return Moments(round(number), total, squares)
@@ -40,12 +40,9 @@ def count_moments(entries: "Entries") -> Moments:
 def _shared_by_lines(entries: "Entries") -> list[tuple[NDArray[np.float64], float]]:
     """Return what a sum over all lines has too much, with weights that undo it.
 
-    The diagonal is no pair, and an entry where two lines cross is met twice.
+    An entry where two lines cross is met twice.
     """
     parts: list[tuple[NDArray[np.float64], float]] = []
-    for lines in [*entries.columns, *entries.rows]:
-        own = lines.values[np.arange(len(lines.indices)), lines.indices]
-        parts.append((own.astype(np.float64), -1.0))
     across = entries.columns if entries.symmetric else entries.rows
     # Symmetric lines cross twice, at (p, q) and at (q, p), hence a half.
     weight = -0.5 if entries.symmetric else -1.0
@@ -74,29 +71,46 @@ def pairs_known(entries: "Entries") -> int:
     return max(0, number)
 
 
+class FarEntries(NamedTuple):
+    """Entries of known lines that are far from a center: i, j and their values.
+
+    And how many off-diagonal entries were looked at, and the sum of all their squared
+    distances from the center.
+    """
+
+    i: Indices
+    j: Indices
+    values: NDArray[np.float64]
+    looked_at: int
+    squares: float
+
+
 def far_line_entries(
     entries: "Entries", center: float, radius: float, most: int = 1 << 17
-) -> tuple[Indices, Indices, NDArray[np.float64], int]:
+) -> FarEntries:
     """Return the entries of known lines that are farther than this from a center.
 
     Looks at a window of each line, every line's farther along than the one before,
-    of about ``most`` entries together; returns i, j, their values, and how many
-    off-diagonal entries were looked at.
+    of about ``most`` entries together.
     """
     blocks = [*entries.columns, *entries.rows]
     lines = [values for block in blocks for values in block.values]
     if not lines:
         nothing = np.empty(0, dtype=np.int64)
-        return nothing, nothing, np.empty(0), 0
+        return FarEntries(nothing, nothing, np.empty(0), 0, 0.0)
     owner = np.concatenate([block.indices for block in blocks])
     width = min(entries.n, max(1, most // len(lines)))
     starts = np.arange(len(lines)) * entries.n // len(lines) % (entries.n - width + 1)
-    seen = np.array([v[a : a + width] for v, a in zip(lines, starts, strict=True)])
-    line, at = np.nonzero(np.abs(seen - seen.dtype.type(center)) > radius)
+    windows = zip(lines, starts, strict=True)
+    apart = np.array([v[a : a + width] for v, a in windows], dtype=np.float64)
+    apart -= center
+    inside = np.flatnonzero((starts <= owner) & (owner < starts + width))
+    apart[inside, owner[inside] - starts[inside]] = 0.0  # the diagonal is no pair
+    line, at = np.nonzero(np.abs(apart) > radius)
     own, along = owner[line], starts[line] + at
     is_column = line < sum(len(block.indices) for block in entries.columns)
     i, j = np.where(is_column, along, own), np.where(is_column, own, along)
-    off = i != j
-    inside = (starts <= owner) & (owner < starts + width)
-    values = seen[line, at].astype(np.float64)
-    return i[off], j[off], values[off], seen.size - int(inside.sum())
+    with np.errstate(over="ignore", under="ignore"):
+        squares = float(np.einsum("kn,kn->", apart, apart))
+    values = apart[line, at] + center
+    return FarEntries(i, j, values, apart.size - len(inside), squares)

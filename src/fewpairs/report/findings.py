@@ -50,6 +50,8 @@ def certified(approx: Approximation) -> dict[str, Any]:
         "r2": found.r2,
         "pairs": found.pairs,
         "unread": found.unread,
+        "worth": found.worth,
+        "doubt": found.doubt or None,
         "mean": mean,
     }
 

@@ -18,7 +18,7 @@ from fewpairs.once import once
 from fewpairs.reading.reader import Reader
 from fewpairs.result.bill import Bill, receipt
 from fewpairs.result.certificate import Certificate, HeldOut
-from fewpairs.result.verbs import Verbs
+from fewpairs.result.verbs import Verbs, implementation
 from fewpairs.types import Indices
 
 __all__ = ["Approximation"]
@@ -300,7 +300,14 @@ class Approximation(Verbs):
             rank=self.left.shape[1],
             bill=self.bill,
             certificate=self.certificate,
+            found=self._found,
         )
+
+    @once
+    def _found(self) -> str | None:
+        """What is known of near neighbors, for the receipt."""
+        found: str | None = implementation("fewpairs.answers.left_out:found")(self)
+        return found
 
     def __repr__(self) -> str:
         n = self.known.n

@@ -80,8 +80,12 @@ def receipt(
     rank: int,
     bill: Bill,
     certificate: Certificate,
+    found: str | None = None,
 ) -> str:
-    """Return the receipt as text."""
+    """Return the receipt as text; it leads with what a person can judge.
+
+    ``found`` is what is known of near neighbors, in words.
+    """
     share = bill.evaluations / bill.everything if bill.everything else math.nan
     spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
     if bill.for_symmetry:
@@ -99,7 +103,12 @@ def receipt(
         exact = each * bill.everything
         time += f" ({duration(each)} each; exact would take {duration(exact)})"
     time += f", {duration(bill.computing)} computing"
+    worth = {"worth": certificate.worth}
+    if found is not None:
+        worth["neighbors"] = found
     lines = {
+        **worth,
+        "error": str(certificate),
         "similarity": bill.similarity,
         "method": method,
         "paid": (
@@ -107,7 +116,6 @@ def receipt(
             f"({share:.2%}): {', '.join(spent)}{earlier}{money}"
         ),
         "time": time,
-        "error": str(certificate),
         "size": f"rank {rank:,}, {landmarks:,} landmarks",
     }
     body = [f"  {name:<11} {text}" for name, text in lines.items()]

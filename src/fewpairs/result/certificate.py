@@ -1,17 +1,25 @@
 """Certificate: how far an approximation can be off, from pairs it never saw."""
 
+import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.matrix.entries import Entries
-from fewpairs.matrix.moments import Moments, far_line_entries
+from fewpairs.matrix.moments import Moments
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
+from fewpairs.result.interval import ratio_interval, upper_count
+from fewpairs.result.unseen import (
+    held_badly,
+    look,
+    possible,
+    predicted,
+    rare_values,
+)
 from fewpairs.types import Indices
 
 __all__ = ["Certificate", "HeldOut", "exact_certificate", "hold_out", "pairs_for"]
@@ -20,16 +28,25 @@ _SHARE = 0.1
 _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
 _TINY = 1e-250
-_DRAWS = 1_000
-_FAR = 10
-_ITEMS = 4_000
 _IN_RANGE = 1e-100, 1e100  # sizes whose squares can be summed
+_CANCELED = 1e-10  # share of a sum of squares that is rounding
+_USELESS = 0.05  # R² that no answer should rest on
 _BLOCK = 1 << 22  # entries compared at once
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Certificate:
     """The error of an approximation, estimated on held-out random pairs.
+
+    The interval holds 19 times in 20. Its upper end is that of a sample, and no lower
+    than what the sample cannot exclude: where m held-out pairs are all predicted well,
+    up to 3.7 in m of the others may not be; values rarer than that are as frequent as
+    in the landmarks' columns, and reach as far as anything read or declared (`bounds`).
+    Where that says nothing (no two pairs that were read differ, or single pairs carry
+    what differs, as where values have no variance), it cannot tell: ``doubt`` says why,
+    and the interval is (0, ∞).
 
     Attributes
     ----------
@@ -46,6 +63,9 @@ class Certificate:
         Number of held-out pairs, drawn uniformly from those that were not read.
     unread
         Share of the distinct pairs that are predicted, not read.
+    doubt
+        Why it cannot tell; empty where it can. Error and R² are then those of the
+        held-out pairs, and may be far from those of all.
 
     Examples
     --------
@@ -55,6 +75,10 @@ class Certificate:
     >>> low, high = certificate.interval
     >>> low <= certificate.relative_error <= high
     True
+    >>> sparse = np.eye(300)
+    >>> certificate = fp.approximate(None, sparse).certificate
+    >>> certificate.tells, certificate.interval
+    (False, (0.0, inf))
     """
 
     relative_error: float
@@ -62,6 +86,44 @@ class Certificate:
     r2: float
     pairs: int
     unread: float
+    doubt: str = ""
+
+    @property
+    def tells(self) -> bool:
+        """Whether the interval is one: there were pairs enough, and they are alike."""
+        return not self.doubt and not math.isnan(self.relative_error)
+
+    @property
+    def worth(self) -> str:
+        """R² in words: what a person can judge before any norm.
+
+        >>> Certificate(0.045, (0.04, 0.05), 0.002, 1_600, 0.9).worth
+        'explains 0.2 % of the differences: do not use it'
+        >>> Certificate(0.1, (0.09, 0.11), 0.91, 5_000, 0.9).worth
+        'explains 91 % of the differences (at least 89 %)'
+        """
+        if not self.tells:
+            return "cannot tell" if self.doubt else "not known"
+        if not self.unread and self.relative_error == 0:
+            return "exact: all pairs were read"
+        words = f"explains {_percent(self.r2)} of the differences"
+        if self.r2 < 0:
+            words = "explains none of the differences, the mean is better"
+        # What was read is explained; the rest should be too.
+        of_unread = 1 - (1 - self.r2) / self.unread if self.unread else self.r2
+        least = self._least()
+        if of_unread < _USELESS:
+            return f"{words}: do not use it"
+        if least is not None and least <= 0:
+            return f"{words}, and perhaps none: the interval is wide"
+        return words if least is None else f"{words} (at least {_percent(least)})"
+
+    def _least(self) -> float | None:
+        """Return R² at the upper end of the interval, where that can be had."""
+        error = self.relative_error
+        if not self.unread or error == 0 or 1 - self.r2 < _CANCELED:
+            return None
+        return 1 - (1 - self.r2) * (self.interval[1] / error) ** 2
 
     def __str__(self) -> str:
         if math.isnan(self.relative_error):
@@ -69,14 +131,27 @@ class Certificate:
                 f"not certified: {self.pairs} held-out pairs are too few, or the "
                 "values out of range"
             )
+        held_out = f"({self.pairs:,} held-out pairs)"
+        if self.doubt:
+            seen = f"{self.relative_error:.4g} on what was seen"
+            return f"cannot tell: {self.doubt}; relative error {seen} {held_out}"
         low, high = self.interval
         if not self.unread:
             exact = f"relative error {self.relative_error:.4g}, exactly"
             return f"{exact} (all pairs were read)"
         return (
             f"relative error {self.relative_error:.4g}, 95 % interval {low:.4g} to "
-            f"{high:.4g}; R² {self.r2:.3f} ({self.pairs:,} held-out pairs)"
+            f"{high:.4g}; R² {self.r2:.3f} {held_out}"
         )
+
+
+def _percent(share: float) -> str:
+    """Return a percentage, with a decimal near the ends, never rounded up to 100."""
+    part = 100 * share
+    if part < 1 or part > 99:
+        tenths = math.floor(10 * part) if part > 99 else round(10 * part)
+        return f"{tenths / 10:.1f} %"
+    return f"{part:.0f} %"
 
 
 def pairs_for(allowance: int, calls: int) -> int:
@@ -98,6 +173,8 @@ class HeldOut:
         For the judgement's own draws.
     verdict
         What was judged before, where these pairs were saved and loaded.
+    bounds
+        Smallest and largest value, where they are declared.
     """
 
     i: Indices
@@ -106,24 +183,86 @@ class HeldOut:
     before: Moments
     rng: np.random.Generator
     verdict: Certificate | None = None
+    bounds: tuple[float, float] | None = None
 
     def judge(self, model: Model, read: Entries) -> Certificate:
         """Compare the pairs with their predictions."""
         if self.verdict is not None:
             return self.verdict
-        truth, rng = self.truth, self.rng
+        m, unread = len(self.truth), read.pairs - self.before.number
+        if unread == m:  # nothing is left to predict
+            return Certificate(0.0, (0.0, 0.0), 1.0, m, 0.0)
+        share = (unread - m) / read.pairs
+        if m < min(_FEWEST_PAIRS, unread):
+            return Certificate(math.nan, (0.0, math.inf), math.nan, m, share)
+        rng = copy.deepcopy(self.rng)  # asked again, it says the same
         # A CUR of a symmetric matrix is not symmetric: both triangles must be seen.
-        swap = (rng.random(len(truth)) < 0.5) & read.symmetric
+        swap = (rng.random(m) < 0.5) & read.symmetric
         i, j = np.where(swap, self.j, self.i), np.where(swap, self.i, self.j)
-        guess = model.pairs(i, j)
+        guess = model.pairs(i, j).astype(np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            held = _held_badly(truth, truth - guess, truth)
-            unseen = _unseen_values(truth, held, model, read, self.before)
-            unseen += held * _unseen_predictions(guess, truth, model, read, rng)
-        return _estimate(truth, truth - guess, self.before, read.pairs, unseen)
+            relative, interval, r2, doubt = self._weigh(guess, model, read, rng)
+        return Certificate(relative, interval, r2, m, share, doubt)
+
+    def _weigh(
+        self, guess: Array, model: Model, read: Entries, rng: np.random.Generator
+    ) -> tuple[float, tuple[float, float], float, str]:
+        """Add up what is known of read pairs and what held-out ones say of the rest.
+
+        Returns relative error, interval, R², and what makes them doubtful.
+        """
+        truth, before = self.truth, self.before
+        m, unread = len(truth), read.pairs - before.number
+        seen = look(truth, read, self.bounds)
+        errors, power = truth - guess, truth**2
+        badly = held_badly(truth, errors, seen.center)
+        far_out = predicted(guess, seen, model, read, badly=badly, rng=rng)
+        fixed = far_out.impossible
+        usual = possible(guess, seen, badly)
+        squared = np.where(usual, errors**2, 0.0)
+        # The held-out pairs are exact in the result; they stand for the others.
+        off = (unread - m) * float(squared.mean()) + fixed.squares
+        norm = before.squares + unread * float(power.mean())
+        # Values whose squares leave the range of float64 cannot be judged.
+        if not math.isfinite(off + norm) or (norm < _TINY and truth.any()):
+            return math.nan, (0.0, math.inf), math.nan, ""
+        mean = (before.total + unread * seen.center) / read.pairs
+        spread = norm - read.pairs * mean**2
+        if spread < _CANCELED * norm:  # nothing is left of it but rounding
+            spread = read.pairs * float(truth.var())
+        r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
+        relative = math.sqrt(off / norm) if norm > 0 else 0.0
+        doubt = seen.doubt(badly)
+        if doubt:
+            return relative, (0.0, math.inf), r2, doubt
+        low = high = off / norm
+        if off > 0:
+            low, high = ratio_interval(squared, power, unread, before.squares, fixed)
+        rest = (unread - m) * upper_count(0) / m * _worthless(truth, guess[usual])
+        high = max(high, (off + rest) / norm) + far_out.beyond / norm
+        rare = rare_values(seen, model, read, badly=badly, unread=unread, held=m)
+        low *= norm / (norm + rare.most)
+        high = max(high, (high * norm + rare.errors) / (norm + rare.least))
+        return relative, (math.sqrt(low), math.sqrt(high)), r2, ""
 
 
-def hold_out(oracle: Oracle, size: int, rng: np.random.Generator) -> HeldOut:
+def _worthless(truth: Array, guess: Array) -> float:
+    """Return the mean squared error of predictions that belong to other pairs.
+
+    Such ones may be among the pairs that were not held out, however good those were.
+    """
+    if not len(guess):
+        return float(truth.var())
+    return float(truth.var() + guess.var() + (guess.mean() - truth.mean()) ** 2)
+
+
+def hold_out(
+    oracle: Oracle,
+    size: int,
+    rng: np.random.Generator,
+    *,
+    bounds: tuple[float, float] | None = None,
+) -> HeldOut:
     """Read ``size`` random unread pairs.
 
     They are drawn after the fit, from those that it did not read, so it cannot have
@@ -131,180 +270,7 @@ def hold_out(oracle: Oracle, size: int, rng: np.random.Generator) -> HeldOut:
     """
     before = oracle.read.moments()
     i, j = oracle.read.sample_unknown(size, rng)
-    return HeldOut(i, j, oracle.pairs(i, j), before, rng)
-
-
-def _estimate(
-    truth: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    read: Moments,
-    everything: int,
-    unseen: float,
-) -> Certificate:
-    """Add up what is known of read pairs and what held-out ones say of the rest."""
-    m = len(truth)
-    unread = everything - read.number
-    if unread == m:  # nothing is left to predict
-        return Certificate(0.0, (0.0, 0.0), 1.0, m, 0.0)
-    nothing = Certificate(
-        math.nan, (0.0, math.inf), math.nan, m, (unread - m) / everything
-    )
-    if m < min(_FEWEST_PAIRS, unread):
-        return nothing
-    with np.errstate(over="ignore", under="ignore"):
-        squared, power = errors**2, truth**2
-        # The held-out pairs are exact in the result; they stand for the others.
-        off = (unread - m) * float(squared.mean())
-        norm = read.squares + unread * float(power.mean())
-    # Values whose squares leave the range of float64 cannot be judged.
-    if not math.isfinite(off + norm) or (norm < _TINY and truth.any()):
-        return nothing
-    mean = (read.total + unread * float(truth.mean())) / everything
-    spread = norm - everything * mean**2
-    r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
-    relative = math.sqrt(off / norm) if norm > 0 else 0.0
-    low, high = 0.0, relative
-    if off > 0:
-        low, high = _interval(squared, power, unread, norm, relative)
-    if norm > 0:
-        high = math.sqrt(high**2 + unseen / norm)
-    return Certificate(relative, (low, high), r2, m, (unread - m) / everything)
-
-
-# Errors may sit in so few pairs that a sample holds none of them, and then says
-# nothing of them: near-duplicates (values that no low rank holds), and predictions
-# of a method that explodes. Both can be seen without paying: landmarks have been
-# compared with all items, and predictions are free. What lies farther from the mean
-# than anything in the sample is added to the upper end of the interval.
-
-
-def _held_badly(
-    values: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    truth: NDArray[np.float64],
-) -> float:
-    """Return which share of the squares of far values predictions may miss, up to 1.
-
-    From the worst of the values farthest from the mean, with a factor of ten in hand.
-    A spike that no low rank holds is missed entirely; where even the worst is tiny,
-    the matrix is held as a whole.
-    """
-    distance = np.abs(values - truth.mean()) if len(truth) else np.zeros(0)
-    kth = max(0, len(distance) - _FAR)
-    far = np.argpartition(distance, kth)[kth:] if len(distance) else distance[:0]
-    if not len(far) or distance[far].min() == 0:
-        return 1.0
-    worst = float(np.max(np.abs(errors[far]) / distance[far]))
-    return min(1.0, (10 * worst) ** 2)
-
-
-def _unseen_values(
-    truth: NDArray[np.float64],
-    held_badly: float,
-    model: Model,
-    read: Entries,
-    before: Moments,
-) -> float:
-    """Return the squares that true values beyond all held-out ones may add.
-
-    They count as predicted by the mean where far values are held badly, in the sample
-    or by the factors themselves.
-    """
-    if not len(truth):
-        return 0.0
-    mean = float(truth.mean())
-    radius = float(np.abs(truth - mean).max())
-    i, j, values, looked_at = far_line_entries(read, mean, radius)
-    if not len(values):
-        return 0.0
-    squares = float(np.sum((values - mean) ** 2))
-    some = slice(None, None, max(1, len(values) // _DRAWS))
-    residual = values[some] - model.pairs(i[some], j[some])
-    share = max(held_badly, _held_badly(values[some], residual, truth))
-    return share * (read.pairs - before.number) * squares / looked_at
-
-
-def _unseen_predictions(
-    guess: NDArray[Any],
-    truth: NDArray[np.float64],
-    model: Model,
-    read: Entries,
-    rng: np.random.Generator,
-) -> float:
-    """Return the squares that predictions beyond all held-out ones may add.
-
-    Σ (p − mean)² over such pairs, by importance sampling: a pair (i, j) is drawn with
-    probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its share of Σ p². Of many items a
-    sample of both sides stands for all.
-    """
-    if not len(truth):
-        return 0.0
-    some = rng.permutation(read.n)[:_ITEMS]
-    norms = model.row_norms(some)
-    sums = [np.cumsum(squares) for squares in norms]
-    drawn = [
-        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(some) - 1)
-        for s in sums
-    ]
-    if min(total[-1] for total in sums) <= 0:
-        return 0.0
-    mean = truth.mean()
-    i, j = some[drawn[0]], some[drawn[1]]
-    p = model.pairs(i, j).astype(np.float64)
-    unread = ~read.lookup(i, j)[0] & (i != j)
-    beyond = unread & (np.abs(p - mean) > np.abs(guess - mean).max())
-    chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
-    total = float(np.sum((p[beyond] - mean) ** 2 / chance[beyond])) / _DRAWS
-    total *= (read.n / len(some)) ** 2
-    return total / 2 if read.symmetric else total
-
-
-def _interval(
-    squared: NDArray[np.float64],
-    truth: NDArray[np.float64],
-    unread: int,
-    norm: float,
-    relative: float,
-) -> tuple[float, float]:
-    """Return a 95 % interval for the ratio of two estimated sums of squares.
-
-    log(ratio) is linear in z = e²/mean(e²) − N·k²/‖K‖² to first order. Squared errors
-    have heavy tails (a few near-duplicates carry most of them), so two intervals
-    that fail differently are joined: Student's t on the log scale with the degrees
-    of freedom that the kurtosis of z leaves to the variance estimate (Box 1953), and
-    Hall's (1992) transformation, which removes the skewness.
-    """
-    from scipy import special  # takes a tenth of a second
-
-    m = len(squared)
-    z = squared / squared.mean() - unread * truth / norm
-    z = z - z.mean()
-    variance = float(z @ z) / (m - 1)
-    if variance == 0:
-        return relative, relative
-    kurtosis = float(np.mean(z**4)) / variance**2
-    freedom = max(1.0, 2 * m / max(kurtosis - 1 + 2 * m / (m - 1), 1e-9))
-    # Without replacement: nothing is left to estimate once all pairs are held out.
-    error = math.sqrt(variance / m * max(0.0, 1 - m / unread))
-    t = float(special.stdtrit(freedom, 0.975))
-    low = relative * math.exp(-0.5 * t * error)
-    high = relative * math.exp(0.5 * t * error)
-
-    skewness = float(np.mean(z**3)) / variance**1.5
-    quantile = float(special.ndtri(0.975))
-    bounds = [1 - _hall(side * quantile, skewness, m) * error for side in (1, -1)]
-    low = min(low, relative * math.sqrt(max(bounds[0], 0.0)))
-    high = max(high, relative * math.sqrt(max(bounds[1], 0.0)))
-    return low, high
-
-
-def _hall(quantile: float, skewness: float, m: int) -> float:
-    """Return the quantile of a studentized mean under Hall's cubic transformation."""
-    if abs(skewness) < 1e-6:
-        return quantile
-    root = math.sqrt(m)
-    inner = 1 + skewness * (quantile / root - skewness / (6 * m))
-    return float((np.cbrt(inner) - 1) * root * 3 / skewness)
+    return HeldOut(i, j, oracle.pairs(i, j), before, rng, bounds=bounds)
 
 
 def _true_rows(known: Entries) -> Iterator[tuple[Indices, NDArray[np.float64]]]:

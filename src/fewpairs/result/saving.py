@@ -204,7 +204,7 @@ def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
         "items": _items_of(approx),
         **facts,
         "lines": blocks,
-        "certificate": _plain(asdict(approx.certificate)),
+        "certificate": _certified(approx.certificate),
         "bill": _plain(asdict(approx.bill)),
     }
 
@@ -242,8 +242,11 @@ def _read(
                 msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
                 raise ValueError(msg)
             known.add_lines(indices, lines, axis)
-    certificate = {name: as_number(v) for name, v in index["certificate"].items()}
+    saved = dict(index["certificate"])
+    doubt = saved.pop("doubt", "")  # not in those of 0.1.0
+    certificate = {name: as_number(v) for name, v in saved.items()}
     certificate["interval"] = tuple(as_number(v) for v in certificate["interval"])
+    certificate["doubt"] = str(doubt)
     verdict = Certificate(**certificate)
     evidence: Certificate | HeldOut = verdict
     if index["has"].get("held-out"):
@@ -260,6 +263,14 @@ def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> Held
         raise ValueError(msg)
     nothing = Moments(0, 0.0, 0.0)
     return HeldOut(i, j, truth, nothing, np.random.default_rng(0), verdict)
+
+
+def _certified(certificate: Certificate) -> dict[str, Any]:
+    """Return it as 0.1.0 wrote it, and its doubt where it has one."""
+    facts = _plain(asdict(certificate))
+    if not certificate.doubt:
+        del facts["doubt"]
+    return facts
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:

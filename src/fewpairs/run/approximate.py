@@ -91,7 +91,8 @@ def approximate(
     target_error
         Start with a part of the budget and grow until the upper end of the
         certificate's interval is below this relative error, or the budget ends.
-        ``approx.method`` says which.
+        ``approx.method`` says which. Where the certificate cannot tell, the budget
+        ends.
     executor
         Who calls the similarity: ``None`` (here, one chunk after the other),
         ``"threads"``, ``"processes"`` or ``"gpus"`` (one process a GPU), with a number

@@ -164,10 +164,10 @@ class Run:
                 approx = approx.grow(size)
             except (BudgetError, InputError):  # too little is left, or memory ends
                 break
-        high = approx.certificate.interval[1]
+        found = approx.certificate
         verdict = (
             f"target error {target:g} reached"
-            if high <= target
+            if found.tells and found.interval[1] <= target
             else f"the budget ended before the target error {target:g} was reached"
         )
         model = replace(approx.model, words=f"{approx.method}; {verdict}")
@@ -227,7 +227,9 @@ class Run:
             if model.exact:
                 known = oracle.read
                 size = oracle.decide("held out", partial(_left_for, oracle, split))
-                evidence = hold_out(oracle, size, certificate_rng)
+                evidence = hold_out(
+                    oracle, size, certificate_rng, bounds=self.recipe.bounds
+                )
             else:  # a yardstick that has read everything, answering from its factors
                 known = Entries(oracle.n, symmetric=oracle.symmetric)
                 evidence = exact_certificate(oracle.read, model)

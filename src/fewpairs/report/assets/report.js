@@ -50,8 +50,8 @@ function showHead() {
   );
   byId("tiles").append(
     tile("Paid", percent(share), `${brief(bill.evaluations)} of ${brief(bill.everything)} evaluations`, share),
-    tile("Relative error", figure(c.error), c.error === null ? "too few held-out pairs to tell" : `between ${figure(c.low)} and ${figure(c.high)} (95 %)`),
-    tile("Variance explained", c.r2 === null ? "–" : percent(c.r2), "R²: 100 % is perfect, 0 % is the mean alone", c.r2 === null ? undefined : Math.max(0, c.r2)),
+    tile("Relative error", figure(c.error), c.error === null ? "too few held-out pairs to tell" : c.doubt ? "on what was seen: the rest cannot be told" : `between ${figure(c.low)} and ${figure(c.high)} (95 %)`),
+    tile("Variance explained", c.r2 === null ? "–" : percent(c.r2), c.doubt || c.r2 === null ? "R²: 100 % is perfect, 0 % is the mean alone" : `R²: ${c.worth}`, c.r2 === null ? undefined : Math.max(0, c.r2)),
     tile("Time evaluating", words.evaluating, `all pairs would take ${words.exact}`),
   );
 }
@@ -60,13 +60,14 @@ function showTrust() {
   const { certificate: c, pairs, curve } = data;
   if (!c.unread) byId("certificate-words").textContent = `All pairs were read. The relative error is ${figure(c.error)}, exactly.`;
   else if (c.error === null) byId("certificate-words").textContent = `Not certified: ${whole(c.pairs)} held-out pairs are too few, or their values out of range.`;
+  else if (c.doubt) byId("certificate-words").textContent = `Cannot tell: ${c.doubt}.`;
   else {
     byId("certificate-words").textContent =
       `${whole(c.pairs)} random pairs were evaluated and kept from the fit. They say: over all pairs, the relative error is ${figure(c.error)}, ` +
       `and with 95 % confidence between ${figure(c.low)} and ${figure(c.high)}. Pairs that were read count as exact; ${percent(c.unread)} are predicted.` +
       (c.mean ? ` Predicting every unread pair by the mean would be off by ${figure(c.mean)}.` : "");
   }
-  if (c.error !== null && c.unread) gaugeChart(byId("gauge"), c);
+  if (c.error !== null && c.unread && !c.doubt) gaugeChart(byId("gauge"), c);
   else byId("gauge").remove();
 
   if (pairs) {
@@ -137,7 +138,7 @@ function showReceipt() {
     Paid: `${whole(bill.evaluations)} of ${whole(bill.everything)} evaluations: ${spent.join(", ")}.`,
     Time: `${words.evaluating} evaluating (${words.each} each), ${words.computing} computing. All pairs would take ${words.exact}.`,
     Result: `Rank ${whole(data.rank)}, ${whole(data.landmarks)} landmarks. Pairs that were read are returned exactly.`,
-    Error: c.error === null ? "Not certified." : `${figure(c.error, 4)}, 95 % interval ${figure(c.low, 4)} to ${figure(c.high, 4)}; R² ${figure(c.r2)}.`,
+    Error: c.error === null ? "Not certified." : c.doubt ? `Cannot tell: ${c.doubt}.` : `${figure(c.error, 4)}, 95 % interval ${figure(c.low, 4)} to ${figure(c.high, 4)}; R² ${figure(c.r2)}.`,
   };
   for (const [name, text] of Object.entries(lines)) byId("receipt-words").append(make("dt", {}, name), make("dd", {}, text));
   byId("receipt-text").textContent = data.receipt;

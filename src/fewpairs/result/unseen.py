@@ -1,0 +1,288 @@
+"""Unseen: what random pairs cannot show, and how much of it there can be.
+
+Errors may sit in so few pairs that a sample holds none of them. What can be known of
+them without paying: landmarks have been compared with all items, so their columns are a
+second, larger sample of the values; predictions are free; and where nothing was seen
+among m random pairs, at most 3.7 in m can be there (19 times in 20).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.moments import FarEntries, far_line_entries
+from fewpairs.model.model import Model
+from fewpairs.result.interval import Fixed, upper_count
+
+__all__ = ["Predicted", "Seen", "held_badly", "look", "predicted", "rare_values"]
+
+_DRAWS = 1_000
+_FAR = 10
+_ITEMS = 4_000
+_ENTRIES = 1 << 22  # of a matrix whose predictions are all looked at
+_BLOCK = 1 << 22  # predictions made at once
+_IMPOSSIBLE = 3  # times as far from the mean as any value: such a prediction is wrong
+_CARRIES = 0.1  # share of the differences that one pair must not carry
+_LONELY = 1.5  # times as large as the third largest square
+_SAME = 1e-12
+
+Array = NDArray[np.float64]
+
+
+class Seen(NamedTuple):
+    """What random pairs, held-out ones and landmarks' columns, show of the values.
+
+    Attributes
+    ----------
+    center, radius
+        Mean of the held-out values, and how far from it they go.
+    reach
+        How far from it a value can lie: what was read anywhere, and declared bounds.
+    far
+        Entries of columns beyond the radius.
+    number, squares, largest
+        Of all these values: how many, the sum of their squared distances from the
+        center, and the three largest of these.
+    """
+
+    center: float
+    radius: float
+    reach: float
+    far: FarEntries
+    number: int
+    squares: float
+    largest: Array
+
+    def doubt(self, badly: float) -> str:
+        """Return why random pairs can tell nothing of the rest; empty if they can.
+
+        A sum of squares of which the largest term is a tenth has no interval: those
+        not seen may be larger still. Unless there are several of the same size, as
+        near-duplicates are; and unless predictions hold the farthest values.
+        """
+        if self.squares <= self.number * (_SAME * self.center) ** 2:
+            return (
+                f"no two of {self.number:,} random pairs differ, "
+                "and rarer ones that do may be what matters"
+            )
+        share = float(self.largest[0]) / self.squares
+        lonely = self.largest[0] > _LONELY * self.largest[-1]
+        if lonely and share > _CARRIES + 10 / self.number and badly > 0.01:
+            return (
+                f"few pairs carry the differences (one of {self.number:,} random pairs "
+                f"has {share:.0%} of them), and larger ones may be among those not read"
+            )
+        return ""
+
+
+def look(truth: Array, read: Entries, bounds: tuple[float, float] | None) -> Seen:
+    """Look at everything that was read, from the center of held-out values."""
+    center = float(truth.mean())
+    apart = np.abs(truth - center)
+    radius = float(apart.max())
+    far = far_line_entries(read, center, radius)
+    i, j, scattered = read.uncovered()
+    reach = max(
+        radius,
+        float(np.abs(far.values - center).max(initial=0.0)),
+        float(np.abs(scattered[i != j] - center).max(initial=0.0)),
+        *(abs(bound - center) for bound in bounds or ()),
+    )
+    squares = np.concatenate([apart**2, (far.values - center) ** 2])
+    largest = np.sort(squares)[::-1][:3]
+    total = float(np.sum(apart**2)) + far.squares
+    number = len(truth) + far.looked_at
+    return Seen(center, radius, reach, far, number, total, largest)
+
+
+def held_badly(values: Array, errors: Array, center: float) -> float:
+    """Return which share of the squares of far values predictions may miss, up to 1.
+
+    From the worst of the values farthest from the mean, with a factor of ten in hand.
+    A spike that no low rank holds is missed entirely; where even the worst is tiny,
+    the matrix is held as a whole.
+    """
+    distance = np.abs(values - center)
+    kth = max(0, len(distance) - _FAR)
+    far = np.argpartition(distance, kth)[kth:] if len(distance) else distance[:0]
+    if not len(far) or distance[far].min() == 0:
+        return 1.0
+    worst = float(np.max(np.abs(errors[far]) / distance[far]))
+    return min(1.0, (10 * worst) ** 2)
+
+
+class Rare(NamedTuple):
+    """Values beyond all held-out ones that may be among the unread pairs, at most.
+
+    Attributes
+    ----------
+    errors
+        What they may add to the squared errors.
+    least, most
+        What they then add to the squared values, at least; and what they may add where
+        they are predicted well.
+    """
+
+    errors: float
+    least: float
+    most: float
+
+
+def rare_values(
+    seen: Seen, model: Model, read: Entries, *, badly: float, unread: int, held: int
+) -> Rare:
+    """Count the values beyond all held-out ones that may be hidden.
+
+    As often as columns have them, at most, and no oftener than none of the held-out
+    pairs allows; where columns have none, as far as anything that was read or declared.
+    What was read of them since, one by one, is taken off.
+    They count as predicted by the mean where far values are held badly, in the sample
+    or by the model itself.
+    """
+    center, far = seen.center, seen.far
+    hits = len(far.values)
+    each = seen.reach**2
+    if hits:
+        some = slice(None, None, max(1, hits // _DRAWS))
+        residual = far.values[some] - model.pairs(far.i[some], far.j[some])
+        badly = max(badly, held_badly(far.values[some], residual, center))
+        each = float(np.mean((far.values - center) ** 2))
+    if each == 0:
+        return Rare(0.0, 0.0, 0.0)
+    i, j, found = read.uncovered()
+    found = found[i != j]
+    beyond = found[np.abs(found - center) > seen.radius]
+    outside = unread + len(found) - held
+    most = outside * upper_count(hits) / seen.number * each
+    rest = max(0.0, most - float(np.sum((beyond - center) ** 2)))
+    if hits:
+        rest = min(rest, outside / seen.number * _largest(seen, unread, outside, held))
+        if seen.reach > 1.2 * np.abs(far.values - center).max():  # declared, or read
+            rest += outside * upper_count(0) / seen.number * seen.reach**2
+    ratio = abs(center) / each**0.5
+    least = badly * rest * max(0.0, 1 - ratio) ** 2
+    return Rare(badly * rest, least, rest * (1 + ratio) ** 2)
+
+
+def _largest(seen: Seen, unread: int, outside: int, held: int) -> float:
+    """Sum as many squares as no held-out pair allows, of the largest in columns.
+
+    Each like the upper half of those: how many of the largest there are is known from
+    as few as were seen.
+    """
+    number = upper_count(0) / held * unread / outside * seen.number
+    squares = np.sort((seen.far.values - seen.center) ** 2)[::-1]
+    return number * float(squares[: int(np.ceil(number / 2))].mean())
+
+
+class Predicted(NamedTuple):
+    """What all predictions say of errors, without a sample.
+
+    Attributes
+    ----------
+    impossible
+        Squared errors of predictions farther from the mean than three times any value:
+        they are wrong, whatever the pairs are. None where predictions hold the farthest
+        values: then they may be right.
+    beyond
+        What predictions farther out than all held-out ones may add besides: their
+        squared distances from the mean, as far as far values are held badly.
+    """
+
+    impossible: Fixed
+    beyond: float
+
+
+def possible(guess: NDArray[Any], seen: Seen, badly: float) -> NDArray[np.bool_]:
+    """Tell which predictions lie where values can, or are held well anyway."""
+    near = np.abs(guess - seen.center) <= _IMPOSSIBLE * seen.reach
+    return np.asarray(near | (badly < 1))
+
+
+def predicted(
+    guess: Array,
+    seen: Seen,
+    model: Model,
+    read: Entries,
+    *,
+    badly: float,
+    rng: np.random.Generator,
+) -> Predicted:
+    """Add up the predictions of unread pairs that lie far out.
+
+    All of them are made where that is quick, else they are drawn.
+    """
+    usual = np.abs(guess - seen.center)
+    usual = usual[usual <= _IMPOSSIBLE * seen.reach]
+    inner = float(usual.max(initial=0.0))
+    quick = model.is_low_rank and read.n**2 <= _ENTRIES
+    sums = (
+        _all_predictions(seen, inner, model, read)
+        if quick
+        else _some_predictions(seen, inner, model, read, rng)
+    )
+    impossible, error, beyond = sums
+    # Σ (k − g)² is Σ (g − mean)² but for 2 Σ (g − mean)(k − mean), whose standard
+    # deviation this is two times, up and down.
+    spread = (seen.squares / seen.number) ** 0.5
+    margin = 4 * spread * impossible**0.5 + 2 * error
+    if badly < 1:
+        # Where far values are held, these may be right; but nobody has seen any.
+        return Predicted(Fixed(), badly * beyond + impossible)
+    return Predicted(Fixed(impossible, min(margin, impossible)), beyond)
+
+
+def _all_predictions(
+    seen: Seen, inner: float, model: Model, read: Entries
+) -> tuple[float, float, float]:
+    impossible = beyond = 0.0
+    everything = np.arange(read.n)
+    step = max(1, _BLOCK // read.n)
+    for start in range(0, read.n, step):
+        rows = everything[start : start + step]
+        G = model.block(rows, everything).astype(np.float64)
+        read.hide(G, rows)
+        apart = np.abs(G[np.isfinite(G)] - seen.center)
+        out = apart > _IMPOSSIBLE * seen.reach
+        impossible += float(np.sum(apart[out] ** 2))
+        beyond += float(np.sum(apart[~out & (apart > inner)] ** 2))
+    half = 0.5 if read.symmetric else 1.0
+    return half * impossible, 0.0, half * beyond
+
+
+def _some_predictions(
+    seen: Seen, inner: float, model: Model, read: Entries, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    """Estimate the same by importance sampling.
+
+    A pair (i, j) is drawn with probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its
+    share of Σ p². Items whose lines are known have no unread pairs; of many others, a
+    sample of both sides stands for all.
+    """
+    others = np.arange(read.n)
+    if read.symmetric:
+        others = others[~read.has_lines(others)]
+    some = rng.permutation(others)[:_ITEMS]
+    if len(some) < 2:
+        return 0.0, 0.0, 0.0
+    norms = model.row_norms(some)
+    sums = [np.cumsum(squares) for squares in norms]
+    if min(total[-1] for total in sums) <= 0:
+        return 0.0, 0.0, 0.0
+    drawn = [
+        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(some) - 1)
+        for s in sums
+    ]
+    i, j = some[drawn[0]], some[drawn[1]]
+    apart = np.abs(model.pairs(i, j).astype(np.float64) - seen.center)
+    unread = ~read.lookup(i, j)[0] & (i != j)
+    chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
+    weight = (len(others) / len(some)) ** 2 / np.maximum(chance, 1e-300)
+    terms = np.where(unread, apart**2 * weight, 0.0) / (2 if read.symmetric else 1)
+    out = apart > _IMPOSSIBLE * seen.reach
+    impossible = np.where(out, terms, 0.0)
+    beyond = np.where(~out & (apart > inner), terms, 0.0)
+    error = float(impossible.std()) / _DRAWS**0.5
+    return float(impossible.mean()), error, float(beyond.mean())

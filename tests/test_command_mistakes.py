@@ -317,6 +317,9 @@ def test_a_damaged_run_says_so(folder, tmp_path, capfd, monkeypatch):
     (tmp_path / "out" / "approximation" / "left.npy").write_bytes(b"no array")
     done = run("neighbors", tmp_path / "out", "-i", "3")
     refused(done, "not a whole saved approximation")
+    (tmp_path / "out" / "approximation" / "approximation.json").write_text("")
+    done = run("neighbors", tmp_path / "out", "-i", "3")
+    refused(done, "not a whole saved approximation")
     (tmp_path / "out" / "run.json").write_text("{}")
     refused(run("show", tmp_path / "out"), r"is damaged \(KeyError: 'format'\)")
 

@@ -14,6 +14,7 @@ from fewpairs.cli.inputs import Input, Reading, parse
 from fewpairs.cli.recipes import Spec, make_prior, make_similarity
 from fewpairs.errors import InputError
 from fewpairs.result.approximation import Approximation
+from fewpairs.result.saved_folder import read_index
 from fewpairs.result.saving import load
 from fewpairs.similarity.base import Similarity
 
@@ -70,10 +71,11 @@ class SavedRun:
 
     def _loaded(self, similarity: Similarity | None) -> Approximation:
         prior = self.facts["prior"]
-        layers = json.loads(
-            (self.path / "approximation" / "approximation.json").read_text("utf-8")
-        ).get("layers")
-        needs = layers and layers["prior"] is not None and not layers["embeddings"]
+        try:
+            layers = read_index(self.path / "approximation").get("layers")
+            needs = layers and layers["prior"] is not None and not layers["embeddings"]
+        except Exception:  # noqa: BLE001 - load says what is wrong with it
+            needs = False
         return load(
             self.path / "approximation",
             prior=make_prior(prior, self.given) if needs and prior else None,

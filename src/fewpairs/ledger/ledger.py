@@ -74,6 +74,9 @@ class Ledger:
     ----------
     lock
         Held by the thread that uses it.
+    waiting
+        Pairs answered before it was known whether the similarity is symmetric, where
+        the run ended there, and of which items; in memory alone.
 
     Examples
     --------
@@ -111,6 +114,7 @@ class Ledger:
         self._within = False
         self.lock = threading.RLock()
         self._damage: DamageError | None = None
+        self.waiting: tuple[Identity, dict[tuple[int, int], float]] | None = None
         if self._chunk_store is not None:
             try:
                 self._look()

@@ -8,6 +8,7 @@ import fewpairs as fp
 from fewpairs import memory
 from fewpairs.answers.matching import all_matches
 from fewpairs.evaluation import exact_matrix
+from tests.commands import run_here
 from tests.conftest import Counting, random_matrix
 
 N = 200
@@ -74,6 +75,19 @@ def test_n_by_n_answers_that_do_not_fit_are_refused(little):
     approx = fp.approximate(None, K, method="nystrom", budget=0.1)
     with pytest.raises(fp.InputError, match=r"Approximation\.dense: the 200 × 200"):
         approx.dense(force=True)
+
+
+@pytest.mark.parametrize("more", [[], ["--method", "nystrom"]], ids=str)
+def test_all_duplicates_on_the_command_line_are_refused_unpaid(
+    little, more, tmp_path, capfd, monkeypatch
+):
+    texts = "".join(f"text number {t}\n" for t in range(N))
+    (tmp_path / "texts.txt").write_text(texts, encoding="utf-8")
+    arguments = ["duplicates", "texts.txt", "-s", "levenshtein", "-t", "0.9"]
+    arguments += ["--budget", "100%", *more]
+    done = run_here(arguments, tmp_path, capfd, monkeypatch)
+    assert done.returncode != 0
+    assert "of memory, and 0.0 GiB are available" in " ".join(done.stderr.split())
 
 
 def test_columns_on_disk_need_memory_for_their_core_alone(monkeypatch, tmp_path):

@@ -424,7 +424,7 @@ def test_an_approximation_of_texts_runs_through(folder):
     [
         ("./no/such/folder", "is not a folder"),
         ("/no/such/folder", "is not a folder"),
-        ("", "is not a folder"),
+        ("", "name is .*; pass the path"),
         ("nobody/has-this", "cannot load 'nobody/has-this'"),
     ],
 )

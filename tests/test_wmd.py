@@ -510,9 +510,9 @@ def test_bad_items_vectors_and_options():
     fp.WMD((WORDS, X)).bind(["w6", "w7"])  # words that are not used do no harm
     with pytest.raises(fp.InputError, match="gamma is -1"):
         fp.WMD((WORDS, X), gamma=-1)
-    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass one of 'tf'"):
+    with pytest.raises(fp.InputError, match="weights is 'bm25'; pass 'tf'"):
         fp.WMD((WORDS, X), weights="bm25")
-    with pytest.raises(fp.InputError, match="empty is 'skip'; pass one of 'error', 'z"):
+    with pytest.raises(fp.InputError, match="empty is 'skip'; pass 'error', 'z"):
         fp.WMD((WORDS, X), empty="skip")
 
 

@@ -35,7 +35,7 @@ def shared(one, other):
 
 def on_the_cores_in_torch(vectors, queries, k):
     torch_module = pytest.importorskip("fewpairs.kernels.linalg.top_products_torch")
-    return torch_module.top_products_on_device(vectors, queries, k, "cpu")
+    return torch_module.ProductsOnDevice(vectors, "cpu").search(queries, k)
 
 
 def in_blocks(vectors, queries, k):
@@ -62,15 +62,15 @@ def test_of_equal_products_those_at_lower_positions_come_first(way):
 
 def test_an_index_finds_most_and_says_how_much():
     vectors = grouped(6_000)
-    queries = vectors * np.where(np.arange(12) % 4 == 3, -1, 1).astype(np.float32)
+    signs = np.where(np.arange(12) % 4 == 3, -1, 1).astype(np.float32)
+    queries = vectors[:800] * signs
     index = ProductIndex(vectors, recall=0.97)
     indices, scores = index.search(queries, 10)
     expected, _ = exact(vectors, queries, 10)
-    assert index.probes < index.lists
-    assert index.recall >= 0.97
-    assert abs(shared(expected, indices) - index.recall) < 0.03
-    rows = np.arange(6_000)[:, None]
-    products = np.einsum("mkd,md->mk", vectors[indices], queries[rows[:, 0]])
+    assert index.probes[10] < index.lists
+    assert index.recall[10] >= 0.97
+    assert abs(shared(expected, indices) - index.recall[10]) < 0.03
+    products = np.einsum("mkd,md->mk", vectors[indices], queries)
     np.testing.assert_allclose(scores, products, rtol=1e-4, atol=1e-4)
     assert (np.diff(scores, axis=1) <= 0).all()
 
@@ -80,8 +80,8 @@ def test_a_query_never_looks_at_more_rows_than_are_searched_exactly(monkeypatch)
     noise = np.random.default_rng(0).standard_normal((5_000, 30))  # no groups at all
     index = ProductIndex(noise, recall=0.99)
     index.search(noise, 5)
-    assert index.probes <= index.lists / 10
-    assert index.recall < 0.99
+    assert index.probes[5] <= index.lists / 10
+    assert index.recall[5] < 0.99
 
 
 def test_an_index_is_the_same_in_any_number_of_threads():

@@ -1,26 +1,28 @@
 """Neighbors: every item's most similar others, without n×n memory."""
 
+import importlib.util
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.checks import check_whole
-from fewpairs.errors import BudgetError, InputError
-from fewpairs.kernels.linalg.blas_threads import in_threads
-from fewpairs.kernels.linalg.largest import Largest
-from fewpairs.matrix.entries import Entries
-from fewpairs.methods.auto import candidates
+from fewpairs.answers.blockwise import blockwise
+from fewpairs.answers.candidates import Candidates, candidates_of, chunks, is_large
+from fewpairs.answers.ranking import known_best, rank
+from fewpairs.checks import check_choice, check_whole
+from fewpairs.errors import BudgetError, InputError, MissingExtraError
+from fewpairs.methods.auto.candidates import find as find_candidates
 from fewpairs.progress import Progress, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
-__all__ = ["Neighbors", "check_k", "neighbors", "rank"]
+__all__ = ["Neighbors", "check_k", "neighbors"]
 
-_TILE = 2_048  # rows and columns of a product whose largest entries are sought
-_PAIRS = 1 << 19  # predicted at once
-_LEAST_CANDIDATES = 128
+_INDEXES = ("blocks", "faiss", None)
+_GONE = ("lists", "hnsw")
+_FEW = 16
 _SAMPLED = 200  # rows at most, for the recall
 
 
@@ -79,29 +81,25 @@ def neighbors(
     call = "Approximation.neighbors"
     n = approx.shape[0]
     k = check_k(k, n - 1, call, "others")
-    most = _check_candidates(candidates, k, n, call)
+    most = _check_candidates(approx, candidates, k, call)
     evaluations = check_whole(call, "evaluations", evaluations)
     seed = check_whole(call, "seed", seed)
+    proposing = _proposing(approx, index, k, call)
     shown = as_progress(progress, call, unit="items")
-    student = approx.model.student is not None
     shown.start("neighbors", n)
     try:
-        if index is not None:
-            from fewpairs.answers.indexes import nearest
-
-            found = nearest(approx.model, most, index, call, approx.indexes)
-            found = np.hstack([found, _known_best(approx.known, k)])
-        elif student and most < n - 1:
-            found = _of_student(approx, k, most)
+        if proposing is not None:
+            found = _proposed(approx, proposing, k, most, shown)
+        elif approx.model.student is not None and most < n - 1:
+            found = rank(approx, np.arange(n), _of_student(approx, k, most), k)
         else:
-            found = _blockwise(approx, k, shown)
-        indices, similarities = rank(approx, found, k)
+            found = rank(approx, np.arange(n), blockwise(approx, k, shown), k)
     finally:
         shown.finish()
     if not evaluations:
-        return Neighbors(indices, similarities)
-    figures = _recall(approx, indices, evaluations, np.random.default_rng(seed), call)
-    return Neighbors(indices, similarities, *figures)
+        return Neighbors(*found)
+    figures = _recall(approx, found[0], evaluations, np.random.default_rng(seed), call)
+    return Neighbors(*found, *figures)
 
 
 def check_k(k: Any, most: int, call: str, of_what: str) -> int:
@@ -116,9 +114,12 @@ def check_k(k: Any, most: int, call: str, of_what: str) -> int:
     return int(k)
 
 
-def _check_candidates(candidates: Any, k: int, n: int, call: str) -> int:
+def _check_candidates(approx: Approximation, candidates: Any, k: int, call: str) -> int:
+    n = approx.shape[0]
     if candidates is None:
-        return min(max(_LEAST_CANDIDATES, 8 * k), n - 1)
+        # What is nearly a product of vectors needs fewer than what a network ranks.
+        least, times = (32, 4) if approx.model.student is None else (128, 8)
+        return min(max(least, times * k), n - 1)
     if not isinstance(candidates, (int, np.integer)) or candidates < k:
         msg = (
             f"{call}: candidates is {candidates!r:.60}; pass a whole number from k = "
@@ -128,149 +129,56 @@ def _check_candidates(candidates: Any, k: int, n: int, call: str) -> int:
     return min(int(candidates), n - 1)
 
 
-# --- all entries, tile by tile ---------------------------------------------------
-
-
-def _blockwise(approx: Approximation, k: int, shown: Progress) -> Indices:
-    n = approx.shape[0]
-    out = np.empty((n, k), dtype=np.int64)
-    everything = np.arange(n)
-
-    def look(rows: Indices) -> None:
-        best = Largest(len(rows), k)
-        exact = _Exact(approx.known, rows)
-        for start in range(0, n, _TILE):
-            columns = everything[start : start + _TILE]
-            tile = approx.model.block(rows, columns)
-            exact.write(tile, columns)
-            best.add(tile, start)
-        out[rows] = best.result()
-        shown.advance(len(rows))
-
-    _sort_added(approx.known)
-    step = min(_TILE, max(256, n // 16))
-    in_threads(look, [everything[t : t + step] for t in range(0, n, step)])
-    return out
-
-
-def _sort_added(known: Entries) -> None:
-    """Sort what was added now: not while several threads look."""
-    known.scattered_in_lines(np.arange(1), "rows")
-
-
-class _Exact:
-    """Known entries of some rows, written into one tile after the other."""
-
-    def __init__(self, known: Entries, rows: Indices) -> None:
-        self._known, self._rows = known, rows
-        line, where, values = known.scattered_in_lines(rows, "rows")
-        order = np.argsort(where, kind="stable")
-        self._line, self._where = line[order], where[order]
-        self._values = values[order]
-
-    def write(self, tile: NDArray[Any], columns: Indices) -> None:
-        """Write what is known, and −∞ for an item itself."""
-        known, rows, first = self._known, self._rows, int(columns[0])
-        a, b = np.searchsorted(self._where, [first, first + len(columns)])
-        tile[self._line[a:b], self._where[a:b] - first] = self._values[a:b]
-        for lines in known.columns:
-            position = lines.position[columns]
-            hit = np.flatnonzero(position >= 0)
-            if hit.size:
-                tile[:, hit] = lines.values[np.ix_(position[hit], rows)].T
-        for lines in known.columns if known.symmetric else known.rows:
-            position = lines.position[rows]
-            hit = np.flatnonzero(position >= 0)
-            if hit.size:
-                tile[hit] = lines.values[np.ix_(position[hit], columns)]
-        own = np.flatnonzero((rows >= first) & (rows < first + len(columns)))
-        tile[own, rows[own] - first] = -np.inf
-
-
 # --- candidates ------------------------------------------------------------------
+
+
+def _proposing(
+    approx: Approximation, index: Any, k: int, call: str
+) -> Candidates | None:
+    """Return what proposes candidates; ``None`` where all pairs are looked at."""
+    if isinstance(index, str) and index in _GONE:
+        msg = (
+            f"{call}: index={index!r} is no more; 'faiss' is used, which finds as much "
+            "in less time. Pass index=None: what is best for the size."
+        )
+        warnings.warn(msg, DeprecationWarning, stacklevel=5)
+        index = "faiss"
+    check_choice(call, "index", index, _INDEXES)
+    n = approx.shape[0]
+    # Where k is a good part of n, the result itself is of the order of all pairs.
+    few = _FEW * k <= n
+    if index == "blocks" or (index is None and not (is_large(n) and few)):
+        return None
+    if index == "faiss" and importlib.util.find_spec("faiss") is None:
+        msg = f"{call}: needs faiss. Run: pip install 'fewpairs[index]'"
+        raise MissingExtraError(msg)
+    return candidates_of(approx, "index" if index == "faiss" else None)
+
+
+def _proposed(
+    approx: Approximation, proposing: Candidates, k: int, most: int, shown: Progress
+) -> tuple[Indices, NDArray[Any]]:
+    """Return the best of what is proposed and what is known, part by part."""
+    n = approx.shape[0]
+    known = known_best(approx.known, k)
+    found = []
+    for rows in chunks(n, 2 * most + 2 * k):
+        partners = np.hstack([proposing.of(rows, most), known[rows]])
+        found.append(rank(approx, rows, partners, k))
+        shown.advance(len(rows))
+    return (
+        np.concatenate([part[0] for part in found]),
+        np.concatenate([part[1] for part in found]),
+    )
 
 
 def _of_student(approx: Approximation, k: int, most: int) -> Indices:
     """Return what prior and low rank propose to the student, and what is known."""
     without = replace(approx.model, student=None)
-    proposed = candidates.find(without, approx.known, most)
+    proposed = find_candidates(without, approx.known, most)
     partner = proposed.partner.astype(np.int64)
     partner[~np.isfinite(proposed.score)] = -1  # known: they come anyway
-    return np.hstack([partner, _known_best(approx.known, k)])
-
-
-def _known_best(known: Entries, k: int) -> Indices:
-    """Return (n, 2k) positions: the best of every item's known entries, −1 for none."""
-    n = known.n
-    out = np.full((n, 2 * k), -1, dtype=np.int64)
-    i, j, values = known.uncovered()
-    if known.symmetric:
-        i, j = np.concatenate([i, j]), np.concatenate([j, i])
-        values = np.concatenate([values, values])
-    off = i != j
-    i, j, values = i[off], j[off], values[off]
-    order = np.lexsort((j, -values, i))
-    place = np.arange(len(i)) - np.searchsorted(i[order], i[order])
-    top = order[place < k]
-    out[i[top], place[place < k]] = j[top]
-    everything = np.arange(n)
-    columns = known.line_indices("columns")
-    across = columns if known.symmetric else known.line_indices("rows")
-    if len(columns):
-        lines = known.lines(columns)
-        width = min(k, len(columns))
-        for start in range(0, n, _TILE):
-            rows = everything[start : start + _TILE]
-            C = np.array(lines[:, rows].T)
-            C[rows[:, None] == columns[None, :]] = -np.inf
-            best = np.argpartition(-C, width - 1, axis=1)[:, :width]
-            out[rows, k : k + width] = columns[best.T].T
-    for row, line in zip(across, _rows(known, across), strict=True):
-        best = np.argpartition(-_without(line, row), k - 1)[:k]
-        out[row, :k] = best
-    return out
-
-
-def _rows(known: Entries, rows: Indices) -> NDArray[Any]:
-    return known.lines(rows, "rows") if len(rows) else np.empty((0, known.n))
-
-
-def _without(line: NDArray[Any], own: int) -> NDArray[Any]:
-    line = np.array(line)
-    line[own] = -np.inf
-    return line
-
-
-def rank(
-    approx: Approximation, partners: Indices, k: int
-) -> tuple[Indices, NDArray[Any]]:
-    """Return the k best of every item's candidates, by what ``pairs`` says of them.
-
-    ``partners`` is (n, c); −1 is no candidate, doubles and the item itself do not
-    count. Of equal ones, those at lower positions come first.
-    """
-    n = len(partners)
-    indices = np.empty((n, k), dtype=np.int64)
-    step = max(1, _PAIRS // partners.shape[1])
-    starts = range(0, n, step)
-    values: dict[int, NDArray[Any]] = {}
-
-    def look(start: int) -> None:
-        rows = np.arange(start, min(start + step, n))
-        partner = np.sort(partners[rows], axis=1)
-        good = (partner >= 0) & (partner != rows[:, None])
-        good[:, 1:] &= partner[:, 1:] != partner[:, :-1]
-        at, place = np.nonzero(good)
-        answers = approx.pairs(rows[at], partner[at, place])
-        score = np.full(partner.shape, -np.inf, dtype=answers.dtype)
-        score[at, place] = answers
-        order = np.argsort(-score, axis=1, kind="stable")[:, :k]
-        indices[rows] = np.take_along_axis(partner, order, axis=1)
-        values[start] = np.take_along_axis(score, order, axis=1)
-
-    _sort_added(approx.known)
-    in_threads(look, starts)
-    return indices, np.concatenate([values[start] for start in starts])
+    return np.hstack([partner, known_best(approx.known, k)])
 
 
 # --- how many were found ------------------------------------------------------------

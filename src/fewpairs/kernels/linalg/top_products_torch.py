@@ -6,22 +6,30 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-__all__ = ["top_products", "top_products_on_device"]
+__all__ = ["ProductsOnDevice", "top_products"]
 
 _BLOCK = 1 << 29  # products at once: 2 GiB
 _GROUP = 32  # neighboring columns that stand together in the first look
 
 
-def top_products_on_device(
-    vectors: NDArray[Any], queries: NDArray[Any], k: int, device: str
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return (m, k) positions and products of arrays; see `top_products`."""
-    held = torch.as_tensor(vectors).to(device, torch.float32)
-    asked = held
-    if queries is not vectors:
-        asked = torch.as_tensor(queries).to(device, torch.float32)
-    indices, scores = top_products(held, asked, k)
-    return indices.cpu().numpy(), scores.cpu().numpy()
+class ProductsOnDevice:
+    """Rows on a device, searched for all products."""
+
+    def __init__(self, vectors: NDArray[Any], device: str) -> None:
+        self._rows = _on_device(vectors, device)
+
+    def search(
+        self, queries: NDArray[Any], k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return (m, k) positions and products of arrays; see `top_products`."""
+        asked = _on_device(queries, self._rows.device)
+        indices, scores = top_products(self._rows, asked, k)
+        return indices.cpu().numpy(), scores.cpu().numpy()
+
+
+def _on_device(rows: NDArray[Any], device: str | torch.device) -> torch.Tensor:
+    # A copy: torch warns of arrays that must not be written to.
+    return torch.tensor(np.asarray(rows), dtype=torch.float32, device=device)
 
 
 def top_products(

@@ -1,0 +1,147 @@
+"""Candidates: partners that may be among the most similar, without all n² pairs.
+
+What a model answers is nearly a product of vectors: the low rank, with the prior's
+embeddings scaled by the slope of its curve beside it. The largest products of these
+vectors, and those of the embeddings alone, are candidates; what the model itself says
+of them decides. So an answer found this way is the model's own, and what can be missed
+is a pair that neither product ranks high and that was never read.
+"""
+
+import threading
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.linalg.top_products import (
+    EXACT,
+    ProductSearch,
+    product_search,
+    searched_by,
+)
+from fewpairs.model.model import Model
+from fewpairs.result.approximation import Approximation
+from fewpairs.types import Indices
+
+__all__ = ["Candidates", "View", "candidates_of", "chunks", "is_large", "views"]
+
+_PAIRS = 1 << 21  # candidates at once
+_PER_VIEW = 2  # the second view proposes so many times fewer
+
+
+class View(NamedTuple):
+    """Vectors whose products stand for similarities: those of ``asked`` with ``held``.
+
+    Attributes
+    ----------
+    held
+        (n, d) array.
+    signs
+        ±1 for each column, where asked = held · signs; ``None`` for +1.
+    other
+        ``asked``, where it is an array of its own.
+    """
+
+    held: NDArray[Any]
+    signs: NDArray[Any] | None = None
+    other: NDArray[Any] | None = None
+
+    def asked(self, rows: Indices) -> NDArray[np.float32]:
+        """Return the vectors of items that look for partners."""
+        side = self.held if self.other is None else self.other
+        found = side[rows].astype(np.float32)
+        return found if self.signs is None else found * self.signs.astype(np.float32)
+
+
+def is_large(n: int) -> bool:
+    """Tell whether n items are too many for blocks of all pairs."""
+    return n > EXACT
+
+
+def views(model: Model) -> list[View]:
+    """Return the vectors that propose for a model.
+
+    With K ≈ F diag(±1) Fᵀ the signs go to the side that asks, so an indefinite low rank
+    needs no other index. Low ranks of CUR are searched for rows of ``left`` among those
+    of ``right``. A prior without embeddings has no vectors and proposes nothing.
+    """
+    found = []
+    signs = model.signature
+    if signs is None:
+        found.append(View(model.right, other=model.left))
+    elif model.features.shape[1]:
+        found.append(View(model.features, signs))
+    prior = model.proposer or model.prior
+    if prior is not None and prior.embeddings is not None:
+        falling = model.curve is not None and model.curve.slope < 0
+        d = prior.embeddings.shape[1]
+        found.append(View(prior.embeddings, np.full(d, -1.0) if falling else None))
+    return found
+
+
+class Candidates:
+    """Proposes partners of items, by the largest products of their vectors.
+
+    Memory: n·d for every view.
+
+    Parameters
+    ----------
+    views
+        Of the same n items, the best first.
+    by
+        ``"blocks"``, ``"index"`` or ``"cuda"``; ``None``: as the size and the machine
+        say.
+    """
+
+    def __init__(self, views: list[View], *, by: str | None = None) -> None:
+        self.n = len(views[0].held) if views else 0
+        self._views = views
+        if by is None:
+            by = searched_by(self.n, self.n, _gpu() if is_large(self.n) else None)
+        self._by = by
+        self._made: dict[int, ProductSearch] = {}
+        self._building = threading.Lock()  # an index is built by one thread
+
+    def of(self, rows: Indices, count: int) -> Indices:
+        """Return (len(rows), c) positions: ``count`` by the first view, then others.
+
+        The items themselves and doubles may be among them; −1 stands for none.
+        """
+        nothing = np.empty((len(rows), 0), dtype=np.int64)
+        found = [
+            self._search(t, rows, max(1, count // (1 if t == 0 else _PER_VIEW)))
+            for t in range(len(self._views))
+        ]
+        return np.hstack([nothing, *found])
+
+    def _search(self, which: int, rows: Indices, count: int) -> Indices:
+        view = self._views[which]
+        with self._building:
+            if which not in self._made:
+                self._made[which] = product_search(view.held, self._by)
+        count = min(count + 1, self.n)  # the item itself is among them
+        return self._made[which].search(view.asked(rows), count)[0]
+
+
+def candidates_of(approx: Approximation, by: str | None = None) -> Candidates:
+    """Return what proposes for an approximation, made once."""
+    key = f"candidates by {by}"
+    made = Candidates(views(approx.model), by=by)  # builds nothing yet
+    found: Candidates = approx.indexes.setdefault(key, made)
+    return found
+
+
+def chunks(n: int, width: int) -> Iterator[Indices]:
+    """Cut items into parts whose candidates fit in memory at once."""
+    step = max(1, _PAIRS // width)
+    return (np.arange(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _gpu() -> str | None:
+    """Return the GPU that torch sees, if any."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    return "cuda" if torch.cuda.is_available() else None

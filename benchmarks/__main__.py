@@ -27,7 +27,7 @@ ALL = (
     "search",
     "clusters",
 )
-LONG = ("few",)  # hours: run when named
+LONG = ("few", "index")  # long: run when named
 OPTIONS = ("few", "larger")  # those that take any
 
 first = next((t for t, word in enumerate(sys.argv) if word[:1] == "-"), len(sys.argv))

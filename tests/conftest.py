@@ -63,3 +63,17 @@ def random_matrix(n: int, *, symmetric: bool, seed: int = 0) -> np.ndarray:
     """A full-rank matrix with no structure to lean on."""
     K = np.random.default_rng(seed).standard_normal((n, n))
     return (K + K.T) / 2 if symmetric else K
+
+
+def in_groups(n, seed=0):
+    """Return n vectors in tight groups of ten."""
+    rng = np.random.default_rng(seed)
+    centers = rng.standard_normal((n // 10, 8))
+    return np.repeat(centers, 10, axis=0) + 0.1 * rng.standard_normal((n, 8))
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Make five hundred items too many for blocks of all pairs."""
+    monkeypatch.setattr("fewpairs.kernels.linalg.top_products.EXACT", 500)
+    monkeypatch.setattr("fewpairs.answers.candidates.EXACT", 500)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fewpairs as fp
 from fewpairs.kernels.linalg.largest import Largest
-from tests.conftest import Counting, random_matrix
+from tests.conftest import Counting, in_groups, random_matrix
 
 N = 120
 METHODS = {
@@ -71,27 +71,87 @@ def test_rows_of_an_asymmetric_matrix_are_ranked(method):
     np.testing.assert_allclose(similarities, best_of(approx.dense(), 5)[1], atol=1e-9)
 
 
-@pytest.mark.parametrize("index", ["lists", "faiss", "hnsw"])
 @pytest.mark.parametrize("name", ["nystrom", "sicur", "auto", "with a prior"])
-def test_an_index_finds_them_too_where_factors_are_indefinite(index, name):
+def test_an_index_finds_them_too_where_factors_are_indefinite(name):
     approx = fitted(name)
     exact, _ = best_of(approx.dense(), 5)
-    found = approx.neighbors(5, index=index, candidates=60)
+    found = approx.neighbors(5, index="faiss", candidates=60)
     hits = (exact[:, :, None] == found.indices[:, None, :]).any(axis=2).mean()
     assert hits > 0.95
     rows = np.arange(N)[:, None]
     np.testing.assert_array_equal(found.similarities, approx.pairs(rows, found.indices))
 
 
-@pytest.mark.parametrize("index", ["lists", "faiss"])
-def test_an_index_finds_groups_in_lists(index):
-    rng = np.random.default_rng(0)
-    centers = rng.standard_normal((150, 8))
-    X = np.repeat(centers, 10, axis=0) + 0.1 * rng.standard_normal((1_500, 8))
-    approx = fp.approximate(X, fp.Cosine(), method=fp.Nystrom(landmarks=10))
-    exact = approx.neighbors(5).indices
-    found = approx.neighbors(5, index=index).indices
-    assert (exact[:, :, None] == found[:, None, :]).any(axis=2).mean() > 0.9
+def shared(one, other):
+    return (one[:, :, None] == other[:, None, :]).any(axis=2).mean()
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        fp.Nystrom(landmarks=10),
+        fp.SiCUR(landmarks=12),
+        fp.Auto(student=False),
+        fp.Auto(student=True, student_seconds=2),
+    ],
+    ids=["nystrom", "sicur", "auto", "student"],
+)
+def test_many_items_find_through_an_index_what_blocks_find(large, method):
+    X = in_groups(700)
+    options = {"prior": X} if isinstance(method, fp.Auto) else {}
+    approx = fp.approximate(X, fp.Cosine(), method=method, budget=0.05, **options)
+    found = approx.neighbors(5)
+    assert any("candidates" in key for key in approx.indexes)
+    exact = approx.neighbors(5, index="blocks")
+    assert shared(exact.indices, found.indices) > 0.95
+    rows = np.arange(len(X))[:, None]
+    np.testing.assert_array_equal(found.similarities, approx.pairs(rows, found.indices))
+    assert not (found.indices == rows).any()
+    assert (np.diff(found.similarities, axis=1) <= 0).all()
+
+
+def test_known_entries_are_found_though_nothing_proposes_them(large):
+    X = in_groups(700)
+    approx = fp.approximate(None, X @ X.T, method=fp.Nystrom(landmarks=10))
+    approx.known.add_pairs(np.array([3]), np.array([600]), np.array([100.0]))
+    found = approx.neighbors(2)
+    assert (found.indices[3, 0], found.indices[600, 0]) == (600, 3)
+
+
+def test_items_that_nothing_proposes_get_neighbors_too(large):
+    K = np.zeros((600, 600))
+    approx = fp.approximate(None, K, method=fp.Nystrom(landmarks=3))
+    indices, similarities = approx.neighbors(7)
+    rows = np.arange(600)
+    assert all(len({*row, own}) == 8 for own, row in zip(rows, indices))
+    assert (similarities == 0).all()
+
+
+def test_memory_for_neighbors_grows_with_the_items_and_not_with_their_square(
+    large, monkeypatch
+):
+    import tracemalloc
+
+    monkeypatch.setattr("fewpairs.answers.candidates._PAIRS", 1 << 14)
+    monkeypatch.setattr("fewpairs.answers.ranking._PAIRS", 1 << 13)
+    peaks = []
+    for n in (2_000, 8_000):
+        approx = fp.approximate(
+            in_groups(n), fp.Cosine(), method=fp.Nystrom(landmarks=8)
+        )
+        tracemalloc.start()
+        approx.neighbors(5)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 6 * peaks[0]
+    assert peaks[1] < 8_000 * 8_000  # bytes: an eighth of the matrix
+
+
+def test_names_of_indexes_that_are_gone_warn_and_work():
+    with pytest.warns(DeprecationWarning, match="'faiss' is used"):
+        old = fitted("nystrom").neighbors(3, index="hnsw")
+    new = fitted("nystrom").neighbors(3, index="faiss")
+    np.testing.assert_array_equal(old.indices, new.indices)
 
 
 def test_a_student_ranks_candidates_and_known_entries():
@@ -135,7 +195,7 @@ def test_the_largest_entries_do_not_depend_on_the_tiles(
 def test_many_tiles_give_what_one_gives(monkeypatch):
     approx = fitted("auto")
     whole = approx.neighbors(9)
-    monkeypatch.setattr("fewpairs.answers.neighbors._TILE", 17)
+    monkeypatch.setattr("fewpairs.answers.blockwise._TILE", 17)
     np.testing.assert_array_equal(approx.neighbors(9).indices, whole.indices)
 
 
@@ -192,7 +252,7 @@ def test_a_number_of_neighbors_that_cannot_be_is_an_error(k):
 
 def test_bad_options_say_what_to_pass():
     approx = fitted("nystrom")
-    with pytest.raises(fp.InputError, match="'faiss', 'hnsw' or None"):
+    with pytest.raises(fp.InputError, match="'blocks', 'faiss' or None"):
         approx.neighbors(3, index="annoy")
     with pytest.raises(fp.InputError, match="from k = 3 on"):
         approx.neighbors(3, candidates=2)
@@ -207,9 +267,9 @@ def test_bad_options_say_what_to_pass():
 def test_a_missing_index_says_what_to_install(monkeypatch):
     import sys
 
-    monkeypatch.setitem(sys.modules, "hnswlib", None)
+    monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(fp.MissingExtraError, match=r"fewpairs\[index\]"):
-        fitted("nystrom").neighbors(3, index="hnsw")
+        fitted("nystrom").neighbors(3, index="faiss")
 
 
 def test_loaded_neighbors_are_the_same_and_an_estimate_needs_the_similarity(tmp_path):

@@ -1,5 +1,6 @@
 """The graph of nearest neighbors as sparse distances: what other libraries take."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from fewpairs.answers.candidates import candidates_of, chunks, is_large
 from fewpairs.answers.neighbors import neighbors
 from fewpairs.checks import check_flag, check_number
 from fewpairs.errors import InputError
@@ -17,6 +19,11 @@ from fewpairs.types import Indices
 __all__ = ["neighbor_graph"]
 
 _BLOCK = 1 << 22  # entries looked at at once
+_ASKED = 200_000  # items, about, that look for an outsider of their component
+_EACH = 8  # items per component, at most
+_PROPOSED, _RANDOM = 128, 32  # partners that each of them looks at
+
+_Edges = tuple[Indices, Indices, NDArray[Any]]
 
 
 def neighbor_graph(
@@ -101,16 +108,56 @@ def _bridges(
 def _best_outsiders(
     approx: Approximation, labels: NDArray[Any], items: Indices
 ) -> list[tuple[int, int, float]]:
+    """Return every component's most similar pair with an outsider."""
+    looked = _by_index if is_large(len(labels)) else _by_blocks
     best: dict[int, tuple[int, int, float]] = {}
+    for rows, columns, values in looked(approx, labels, items):
+        for row, column, value in zip(rows, columns, values, strict=True):
+            label = int(labels[row])
+            if label not in best or value > best[label][2]:
+                best[label] = (int(row), int(column), float(value))
+    return list(best.values())
+
+
+def _by_blocks(
+    approx: Approximation, labels: NDArray[Any], items: Indices
+) -> Iterator[_Edges]:
     step = max(1, _BLOCK // len(labels))
     for start in range(0, len(items), step):
         rows = items[start : start + step]
         block = approx.block(rows, slice(None))
         block[labels[rows][:, None] == labels[None, :]] = -np.inf
         columns = block.argmax(axis=1)
-        values = block[np.arange(len(rows)), columns]
-        for row, column, value in zip(rows, columns, values, strict=True):
-            label = int(labels[row])
-            if label not in best or value > best[label][2]:
-                best[label] = (int(row), int(column), float(value))
-    return list(best.values())
+        yield rows, columns, block[np.arange(len(rows)), columns]
+
+
+def _by_index(
+    approx: Approximation, labels: NDArray[Any], items: Indices
+) -> Iterator[_Edges]:
+    """Look at candidates and at a random few, of some items of every component.
+
+    The candidates of an item may all be of its component; of the random ones, which
+    spread over all components, some are not.
+    """
+    rng = np.random.default_rng(0)
+    n = len(labels)
+    items = items[np.argsort(labels[items], kind="stable")]
+    own = labels[items]
+    number = len(np.unique(own))
+    each = int(np.clip(_ASKED // number, 1, _EACH))
+    items = items[np.arange(len(items)) - np.searchsorted(own, own) < each]
+    proposing = candidates_of(approx)
+    first = np.unique(labels, return_index=True)[1]  # one of every component, some
+    for part in chunks(len(items), 2 * _PROPOSED):
+        rows = items[part]
+        spread = np.hstack(
+            [
+                rng.integers(n, size=(len(rows), _RANDOM)),
+                first[rng.integers(len(first), size=(len(rows), _RANDOM))],
+            ]
+        )
+        partners = np.hstack([proposing.of(rows, _PROPOSED), spread])
+        outside = (partners >= 0) & (labels[partners] != labels[rows][:, None])
+        at, place = np.nonzero(outside)
+        columns = partners[at, place]
+        yield rows[at], columns, approx.pairs(rows[at], columns)

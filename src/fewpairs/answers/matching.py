@@ -1,6 +1,6 @@
 """Pairs above a threshold: proposed by an approximation, checked one by one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from fewpairs.answers.above import pairs_above
 from fewpairs.answers.left_out import hide_rows, refined_an_item
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.progress import Progress, Silence
@@ -18,7 +19,6 @@ from fewpairs.types import Indices
 
 __all__ = ["Matches", "Missed", "all_matches", "find_matches"]
 
-_BLOCK = 1 << 22  # entries looked at at once
 _MARGIN = 2.0  # standard deviations of the prediction's error
 _TAIL = 500  # held-out pairs with the highest predictions: near the threshold
 
@@ -95,7 +95,8 @@ def find_matches(
     Parameters
     ----------
     approx
-        Proposes: unread pairs that it predicts above threshold − margin. A loaded one
+        Proposes: unread pairs that it predicts above threshold − margin, of more than
+        20,000 items those that an index finds. A loaded one
         needs its similarity: ``fp.load(path, items=…, similarity=…)``.
     threshold
         Of the similarity.
@@ -231,24 +232,11 @@ def _candidates(
     approx: Approximation, lowest: float, threshold: float
 ) -> tuple[Indices, Indices]:
     """Return i < j of pairs that are predicted high, or known to be."""
-    found_i, found_j = [], []
-    n = approx.known.n
-    for rows in _row_blocks(n):
-        block = approx.block(rows, slice(None))
-        r, c = np.nonzero(block >= lowest)
-        ahead = c > rows[r]
-        i, j = rows[r[ahead]], c[ahead]
-        known, values = approx.known.lookup(i, j)
-        # What is known to lie below the threshold needs no second look.
-        keep = ~known | (values >= threshold)
-        found_i.append(i[keep])
-        found_j.append(j[keep])
-    return np.concatenate(found_i), np.concatenate(found_j)
-
-
-def _row_blocks(n: int) -> Iterator[Indices]:
-    step = max(1, _BLOCK // n)
-    return (np.arange(a, min(n, a + step)) for a in range(0, n, step))
+    i, j = pairs_above(approx, lowest)
+    known, values = approx.known.lookup(i, j)
+    # What is known to lie below the threshold needs no second look.
+    keep = ~known | (values >= threshold)
+    return i[keep], j[keep]
 
 
 def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:

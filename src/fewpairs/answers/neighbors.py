@@ -96,10 +96,11 @@ def neighbors(
             found = rank(approx, np.arange(n), blockwise(approx, k, shown), k)
     finally:
         shown.finish()
+    indices, similarities = found
     if not evaluations:
-        return Neighbors(*found)
-    figures = _recall(approx, found[0], evaluations, np.random.default_rng(seed), call)
-    return Neighbors(*found, *figures)
+        return Neighbors(indices, similarities)
+    figures = _recall(approx, indices, evaluations, np.random.default_rng(seed), call)
+    return Neighbors(indices, similarities, *figures)
 
 
 def check_k(k: Any, most: int, call: str, of_what: str) -> int:

@@ -80,16 +80,19 @@ class Verbs:
         """Return every item's k most similar others: ``(indices, similarities)``.
 
         Two (n, k) arrays, the most similar first; of equal ones, those at lower
-        positions. The similarities are those of ``pairs``, entry by entry. Blockwise
-        products of all rows with all columns; memory O(n·k). A student ranks what
-        prior and low rank propose, and what is known, not all n² pairs.
+        positions. The similarities are those of ``pairs``, entry by entry. Memory
+        O(n·k). Up to 20,000 items blockwise products of all rows with all columns; a
+        student ranks what prior and low rank propose, and what is known, not all n²
+        pairs. Above that nothing of order n² is computed: an index of the vectors of
+        low rank and prior (faiss; on a GPU torch, which looks at all of them) proposes,
+        and the best of that and of what is known are returned. Of the ten largest
+        answers of 39,774 recipes (WMD, centroids as prior) it finds 99.7 %.
 
         Parameters
         ----------
         index
-            ``"lists"``, ``"faiss"`` or ``"hnsw"``: an index proposes candidates instead
-            of the products, for large n. The last two are of other libraries and need
-            ``pip install 'fewpairs[index]'``.
+            ``None``: what is best for the size. ``"blocks"``: all pairs. ``"faiss"``:
+            the index, which needs ``pip install 'fewpairs[index]'``.
         candidates
             How many are proposed for each item, to a student or by an index.
         evaluations

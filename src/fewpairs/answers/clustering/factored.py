@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.answers.candidates import Candidates, View
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Corrected, Rows
 from fewpairs.matrix.entries import Entries
@@ -80,6 +81,19 @@ class FactoredPart:
         self.known.overlay(back, columns, rows)
         return np.asarray((out + back.T) * out.dtype.type(0.5))
 
+    def pairs(self, i: Indices, j: Indices) -> Rows:
+        """Return the symmetric similarities of pairs."""
+        there = self._directed(i, j)
+        if self.known.symmetric and self.signs is not None:
+            return there
+        return np.asarray((there + self._directed(j, i)) / 2)
+
+    def candidates(self) -> Candidates:
+        """Return what proposes partners of items."""
+        if self.signs is not None:
+            return Candidates([View(self.rows, self.signs)])
+        return Candidates([View(self.rows, other=_mirrored(self.rows, signs=None))])
+
     def corrected(self) -> Corrected:
         """Return the rows, and what the exact entries add to their products."""
         n = self.n
@@ -107,6 +121,13 @@ class FactoredPart:
         values[~known] = self.model.pairs(i[~known], j[~known])
         back[~back_known] = self.model.pairs(j[~back_known], i[~back_known])
         return np.asarray((values + back) / 2)
+
+    def _directed(self, i: Indices, j: Indices) -> Rows:
+        """Return the similarities of pairs in this order, one-sided where they are."""
+        low_rank = self.model.is_low_rank
+        out = self.model.pairs(i, j) if low_rank else self._product_pairs(i, j)
+        known, values = self.known.lookup(i, j)
+        return np.where(known, values, out)
 
     def _bare(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return the factored part alone, one-sided where the method's is."""

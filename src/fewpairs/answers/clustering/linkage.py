@@ -1,13 +1,12 @@
 """Clusters: average linkage, its tree, and connected components at a threshold."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
+from fewpairs.answers.clustering.components import Components, Linked, components
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import (
     Corrected,
@@ -22,12 +21,9 @@ from fewpairs.progress import Progress
 from fewpairs.types import Indices
 
 __all__ = [
-    "Linked",
     "average_labels",
     "average_merges",
     "component_labels",
-    "components",
-    "find_components",
     "linkage_tree",
     "spectral_labels",
     "tree_labels",
@@ -35,33 +31,7 @@ __all__ = [
 
 SMALL = 4_096  # items that SciPy links on a dense matrix, ties in its order
 _DENSE_LIMIT = 1 << 30  # bytes
-_BLOCK = 1 << 22  # entries compared at once
 _ROUNDING = 1e-12  # share of the largest similarity that tells nothing apart
-
-
-class Linked(Protocol):
-    """Similarities that can be linked: symmetric, and never held as a whole."""
-
-    @property
-    def n(self) -> int:
-        """Number of items."""
-
-    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
-        """Return the similarities of rows to columns."""
-
-    def corrected(self) -> Corrected | None:
-        """Return their factors, where they have any."""
-
-    def possible(self) -> tuple[float, float]:
-        """Return the range that is declared for them, or (∞, −∞)."""
-
-
-class Components(NamedTuple):
-    """Connected components of the graph of similar pairs, and what was seen."""
-
-    labels: Indices
-    low: float
-    high: float
 
 
 def linkage_tree(items: Linked, call: str, progress: Progress) -> NDArray[np.float64]:
@@ -150,61 +120,6 @@ def component_labels(
 ) -> Indices:
     """Return the connected components of the pairs at or above a threshold."""
     return in_order(components(items, threshold, call, progress).labels)
-
-
-def components(
-    items: Linked, threshold: float, call: str, progress: Progress
-) -> Components:
-    """Find the components; refuse a threshold that no similarity can have."""
-    found = find_components(items, threshold, progress)
-    low, high = items.possible()
-    low, high = min(low, found.low), max(high, found.high)
-    if not low <= threshold <= high:
-        what = "every item alone" if threshold > high else "all items in one"
-        msg = (
-            f"{call}: threshold is {threshold:g} and would leave {what}: the "
-            f"similarities lie between {low:.4g} and {high:.4g}. Pass a threshold in "
-            "that range."
-        )
-        raise InputError(msg)
-    return found
-
-
-def find_components(items: Linked, threshold: float, progress: Progress) -> Components:
-    """Find the components of the pairs at or above a threshold, block by block."""
-    n = items.n
-    low, high = np.inf, -np.inf
-    labels: Indices = np.arange(n)
-    progress.start("comparing items", n)
-    for rows, columns, block in upper_blocks(items):
-        own = rows[:, None] >= columns[None, :]
-        low = min(low, float(np.min(block, initial=np.inf, where=~own)))
-        high = max(high, float(np.max(block, initial=-np.inf, where=~own)))
-        slack = _ROUNDING * max(abs(low), abs(high)) if np.isfinite(low) else 0.0
-        near = block >= threshold - slack
-        near &= ~own
-        near &= labels[rows][:, None] != labels[columns][None, :]
-        i, j = np.nonzero(near)
-        if len(i):
-            edges = (labels[rows[i]], labels[columns[j]])
-            graph = sparse.coo_array((np.ones(len(i)), edges), shape=(n, n))
-            found = csgraph.connected_components(graph, directed=False)[1]
-            labels = found.astype(np.int64)[labels]
-        progress.advance(len(rows))
-    return Components(np.unique(labels, return_inverse=True)[1], low, high)
-
-
-def upper_blocks(
-    items: Linked,
-) -> Iterator[tuple[Indices, Indices, NDArray[Any]]]:
-    """Yield the upper triangle in blocks: rows, the columns from there on, values."""
-    n, start = items.n, 0
-    while start < n:
-        step = max(1, _BLOCK // (n - start))
-        rows = np.arange(start, min(n, start + step))
-        columns = np.arange(start, n)
-        yield rows, columns, items.block(rows, columns)
-        start += step
 
 
 def _dense_tree(items: Linked, members: Indices, call: str) -> NDArray[np.float64]:

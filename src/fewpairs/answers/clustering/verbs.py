@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.answers.candidates import Candidates, views
 from fewpairs.answers.clustering import linkage as tree
+from fewpairs.answers.clustering.components import (
+    Linked,
+    components,
+    find_components,
+)
 from fewpairs.answers.clustering.exact_merges import read_merges
 from fewpairs.answers.clustering.factored import FactoredPart
-from fewpairs.answers.clustering.linkage import Linked
 from fewpairs.checks import check_choice, check_number, check_whole
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Merges
@@ -55,6 +60,9 @@ class Answering(Protocol):
     def block(self, rows: Any, columns: Any) -> NDArray[Any]:
         """Return the similarities of all rows to all columns."""
 
+    def pairs(self, i: Any, j: Any) -> NDArray[Any]:
+        """Return the similarities of pairs."""
+
     def reader(self, call: str) -> Reader:
         """Return what reads exact values."""
 
@@ -80,6 +88,20 @@ class Answers:
         there = self.approx.block(rows, columns)
         back = self.approx.block(columns, rows).T
         return np.asarray((there + back) * there.dtype.type(0.5))
+
+    @property
+    def known(self) -> Entries:
+        """The entries that were read."""
+        return self.approx.known
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        """Return the symmetric similarities of pairs."""
+        there, back = self.approx.pairs(i, j), self.approx.pairs(j, i)
+        return np.asarray((there + back) * there.dtype.type(0.5))
+
+    def candidates(self) -> Candidates:
+        """Return what proposes partners of items."""
+        return Candidates(views(self.approx.model))
 
     def corrected(self) -> None:
         """Return nothing: a student or a clipped value has no factors."""
@@ -179,14 +201,14 @@ def _with_exact_merges(
         return FactoredPart.of(approx.model, known, call, _declared(approx))
 
     # A threshold that tells nothing is to be found out before anything is paid for.
-    range_of = tree.components(part(approx.known), threshold, call, progress)
+    range_of = components(part(approx.known), threshold, call, progress)
     floor = range_of.low
     if approx.known.n > tree.SMALL:  # else the whole tree is quickly made
         floor = max(floor, threshold - _BELOW * (range_of.high - range_of.low))
 
     def link(known: Entries) -> Merges:
         items = part(known)
-        found = tree.find_components(items, floor, progress)
+        found = find_components(items, floor, progress)
         return tree.average_merges(items, found, floor, call, progress)
 
     with approx.reader("cluster").allow(evaluations) as oracle:

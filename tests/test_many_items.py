@@ -1,0 +1,100 @@
+"""Above a number of items answers come through an index, and are what blocks give."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csgraph
+from sklearn.metrics import adjusted_rand_score
+
+import fewpairs as fp
+from fewpairs.answers.above import pairs_above
+from fewpairs.answers.matching import find_matches
+from tests.conftest import in_groups
+
+N = 700
+METHODS = {
+    "nystrom": fp.Nystrom(landmarks=10),
+    "sicur": fp.SiCUR(landmarks=12),
+    "auto": fp.Auto(student=False),
+}
+
+
+def fitted(name, X=None):
+    X = in_groups(N) if X is None else X
+    prior = X if name == "auto" else None
+    return fp.approximate(
+        X, fp.Cosine(), method=METHODS[name], budget=0.05, prior=prior
+    )
+
+
+def exactly(approx, level):
+    i, j = np.nonzero(np.triu(approx.dense() >= level, 1))
+    return set(zip(i.tolist(), j.tolist()))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_pairs_above_a_level_are_those_of_all_pairs(large, name):
+    approx = fitted(name)
+    i, j = pairs_above(approx, 0.9)
+    found, truth = set(zip(i.tolist(), j.tolist())), exactly(approx, 0.9)
+    assert (i < j).all()
+    assert len(found - truth) <= 0.01 * len(truth)  # rounding, at the level itself
+    assert len(found & truth) > 0.97 * len(truth)
+
+
+def test_a_group_larger_than_the_first_candidates_is_found_as_a_whole(large):
+    X = in_groups(N)
+    X[100:300] = X[100]  # two hundred copies: 19,900 pairs
+    approx = fitted("nystrom", X)
+    i, j = pairs_above(approx, 0.999)
+    copies = (i >= 100) & (j < 300)
+    assert copies.sum() == 200 * 199 // 2
+
+
+def test_known_pairs_above_a_level_need_no_candidate(large):
+    approx = fitted("nystrom")
+    approx.known.add_pairs(np.array([600]), np.array([3]), np.array([5.0]))
+    i, j = pairs_above(approx, 4.0)
+    assert list(zip(i, j)) == [(3, 600)]
+
+
+def test_duplicates_of_many_items_are_all_evaluated(large):
+    X = in_groups(N)
+    approx = fitted("auto", X)
+    found = find_matches(approx, 0.95)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    truth = np.triu(unit @ unit.T >= 0.95, 1).sum()
+    assert (found.similarity >= 0.95).all()
+    assert len(found.i) > 0.97 * truth
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("options", [{"by": "components"}, {"by": "average"}])
+def test_clusters_of_many_items_are_those_of_all_pairs(
+    large, monkeypatch, name, options
+):
+    approx = fitted(name)
+    found = approx.cluster(threshold=0.93, **options)
+    monkeypatch.undo()
+    exact = approx.cluster(threshold=0.93, **options)
+    assert adjusted_rand_score(exact, found) > 0.97
+
+
+def test_a_threshold_beyond_all_similarities_is_still_refused(large):
+    with pytest.raises(fp.InputError, match="every item alone"):
+        fitted("nystrom").cluster(threshold=7.0, by="components")
+
+
+def test_a_graph_of_many_items_is_joined_through_candidates(large):
+    approx = fitted("nystrom")
+    apart = csgraph.connected_components(approx.graph(4))[0]
+    graph = approx.graph(4, connected=True)
+    assert apart > 1 == csgraph.connected_components(graph)[0]
+    assert abs(graph - graph.T).max() == 0
+
+
+def test_copies_that_know_only_each_other_are_joined_too(large):
+    """Candidates of two hundred copies are copies: random partners join them."""
+    X = in_groups(N)
+    X[100:300] = X[100]
+    graph = fitted("nystrom", X).graph(3, connected=True)
+    assert csgraph.connected_components(graph)[0] == 1

@@ -30,7 +30,7 @@ VERBS = {
     "dense": lambda approx, K: approx.dense(),
     "embedding": lambda approx, K: approx.embedding(),
     "neighbors": lambda approx, K: approx.neighbors(3).similarities,
-    "lists": lambda approx, K: approx.neighbors(3, index="lists").similarities,
+    "index": lambda approx, K: approx.neighbors(3, index="faiss").similarities,
     "cluster": lambda approx, K: approx.cluster(clusters=3),
     "linkage": lambda approx, K: approx.linkage(),
     "graph": lambda approx, K: approx.graph(3).data,

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.spectral import largest_magnitude
 from fewpairs.kernels.linalg.top_products import (
     EXACT,
     ProductSearch,
@@ -27,6 +28,7 @@ from fewpairs.types import Indices
 __all__ = ["Candidates", "View", "candidates_of", "chunks", "is_large", "views"]
 
 _PAIRS = 1 << 21  # candidates at once
+_IN_RANGE = 1e-15, 1e15  # sizes that single precision can square safely
 _PER_VIEW = 2  # the second view proposes so many times fewer
 
 
@@ -52,6 +54,14 @@ class View(NamedTuple):
         side = self.held if self.other is None else self.other
         found = side[rows].astype(np.float32)
         return found if self.signs is None else found * self.signs.astype(np.float32)
+
+    def in_range(self) -> "View":
+        """Return the same, divided by its size where float32 cannot square it.
+
+        The largest products stay the largest.
+        """
+        other = None if self.other is None else _in_range(self.other)
+        return View(_in_range(self.held), self.signs, other)
 
 
 def is_large(n: int) -> bool:
@@ -96,7 +106,7 @@ class Candidates:
 
     def __init__(self, views: list[View], *, by: str | None = None) -> None:
         self.n = len(views[0].held) if views else 0
-        self._views = views
+        self._views = [view.in_range() for view in views]
         if by is None:
             by = searched_by(self.n, self.n, _gpu() if is_large(self.n) else None)
         self._by = by
@@ -136,6 +146,12 @@ def chunks(n: int, width: int) -> Iterator[Indices]:
     """Cut items into parts whose candidates fit in memory at once."""
     step = max(1, _PAIRS // width)
     return (np.arange(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def _in_range(side: NDArray[Any]) -> NDArray[Any]:
+    largest = largest_magnitude(side)
+    safe = largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]
+    return side if safe else side / side.dtype.type(largest)
 
 
 def _gpu() -> str | None:

@@ -37,10 +37,9 @@ def write_report(
 ) -> None:
     """Write one self-contained HTML file: certificate, map, neighbors, spectrum.
 
-    Costs no evaluation; time is that of every item's neighbors, O(n²·rank), and of
-    the map. Everything that is shown is on the page: it asks no network, and it holds
-    the texts (shortened where there are many). Of more than 25,000 items a sample is
-    shown.
+    Costs no evaluation; time is that of every item's neighbors and of the map.
+    Everything that is shown is on the page: it asks no network, and it holds the texts
+    (shortened where there are many). Of more than 25,000 items a sample is shown.
 
     Parameters
     ----------

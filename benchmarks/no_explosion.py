@@ -145,7 +145,7 @@ def _outcome(seed: int) -> tuple[float, float] | None:
 
 
 def _one_thread() -> None:
-    """Keep BLAS to one thread: there is a process a core."""
+    """Keep BLAS to one thread: there is a process per core."""
     threadpool_limits(limits=1)
 
 

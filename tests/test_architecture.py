@@ -3,16 +3,20 @@
 import ast
 import doctest
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fewpairs as fp
+from fewpairs.methods import BY_NAME
 from fewpairs.result.verbs import Verbs, implementation, verbs_of
 
 SOURCE = Path(fp.__file__).parent
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 # From the bottom up: a module imports from its own line and from those before it.
 ORDER = [
@@ -66,6 +70,63 @@ def test_imports_point_one_way(name, path):
 
 def test_the_root_holds_folders_and_at_most_ten_modules():
     assert len(list(SOURCE.glob("*.py"))) <= 11  # __init__ beside them
+
+
+def test_modules_are_short():
+    lengths = [len(p.read_text(encoding="utf-8").splitlines()) for _, p in modules()]
+    longest = max(zip(lengths, (name for name, _ in modules())))
+    assert longest[0] <= 400, longest
+    assert np.median(lengths) <= 150
+
+
+def test_the_page_lists_the_folders_in_the_order_of_their_imports():
+    page = PAGE.read_text(encoding="utf-8")
+    table = page[page.index("| folder |") : page.index("Beside the library")]
+    lines = [line.split(" | ")[0] for line in table.splitlines()[2:] if line]
+    listed = [{n.strip("`/ ") for n in line.strip("| ").split(",")} for line in lines]
+    assert listed == [set(line.split()) - {"__init__"} for line in ORDER]
+    paths = [p for p in SOURCE.iterdir() if p.suffix == ".py" or p.is_dir()]
+    there = {p.stem for p in paths} - {"__pycache__", "__init__"}
+    assert there == set().union(*listed)
+    assert len(page.splitlines()) < 150
+
+
+def test_the_words_are_few():
+    page = PAGE.read_text(encoding="utf-8")
+    table = page[page.index("| word |") : page.index("## The default")]
+    assert 10 <= len(re.findall(r"^\| [a-z]+ \|", table, re.MULTILINE)) - 1 <= 15
+
+
+@pytest.mark.parametrize(("name", "path"), modules(), ids=lambda x: str(x)[-30:])
+def test_no_metaphor_has_to_be_learned(name, path):
+    """Nor a word that stood for several things."""
+    metaphors = (
+        "purse crew vault shelf shelves school desk groundwork layered lesson clues? "
+        "tariff settl(e|es|ed|ing)"
+    ).split()
+    words = re.findall(r"[A-Za-z]+", path.read_text(encoding="utf-8").lower())
+    pattern = re.compile("|".join(metaphors))
+    assert not [word for word in words if pattern.fullmatch(word)], name
+
+
+def test_no_class_has_the_name_of_another():
+    names = [
+        node.name
+        for _, path in modules()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_nothing_asks_which_class_a_model_or_a_method_is():
+    methods = {type_.__name__ for type_ in BY_NAME.values()}
+    kinds = methods | {"Model", "LowRank", "Student", "Guard", "LandmarkMethod"}
+    for name, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                asked = set(re.findall(r"\w+", ast.unparse(node.args[1])))
+                assert not asked & kinds, f"{name}: {ast.unparse(node)}"
 
 
 def test_every_verb_is_carried_out_by_a_function_of_the_same_parameters():

@@ -418,7 +418,7 @@ def test_oracle_reads_that_overlap():
 def test_a_method_that_was_never_resolved():
     from tests.conftest import oracle_of
 
-    with pytest.raises(fp.InputError, match="number of landmarks is not settled"):
+    with pytest.raises(fp.InputError, match="number of landmarks is not fixed"):
         fp.Nystrom().fit(oracle_of(K), np.random.default_rng(0))
 
 

@@ -346,7 +346,7 @@ BAD = {
     "by='spectral' takes clusters=": {"threshold": 0.5, "by": "spectral"},
     "evaluations is -1": {"threshold": 0.5, "evaluations": -1},
     "evaluations is 0.5": {"threshold": 0.5, "evaluations": 0.5},
-    "settle merges of average": {"clusters": 3, "evaluations": 5},
+    "exact merges of average": {"clusters": 3, "evaluations": 5},
     "progress is 7": {"threshold": 0.5, "progress": 7},
 }
 

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 import fewpairs as fp
-from fewpairs.cli.lines import Lines
+from fewpairs.cli.lines import LogProgress
 from fewpairs.cli.output import Out, doing, progress_bar, shown
 from fewpairs.progress import EVALUATING, RichProgress, Status
 from tests.commands import run_here
@@ -145,7 +145,7 @@ def test_what_turns_the_direction_of_writing_is_shown(tmp_path, capfd, monkeypat
 
 
 class Heard:
-    """Lines that were written; one can wait for the next."""
+    """LogProgress that were written; one can wait for the next."""
 
     def __init__(self):
         self.lines = []
@@ -162,7 +162,7 @@ class Heard:
 
 def test_without_a_terminal_a_line_comes_now_and_then():
     heard = Heard()
-    lines = Lines(heard, every=0.001)
+    lines = LogProgress(heard, every=0.001)
 
     def slow(a, b):
         if not heard.lines:
@@ -189,7 +189,7 @@ def test_without_a_terminal_a_line_comes_now_and_then():
 
 def test_lines_end_with_the_run_also_after_an_error():
     heard = Heard()
-    lines = Lines(heard, every=0.001)
+    lines = LogProgress(heard, every=0.001)
 
     def fails(a, b):
         heard.wait()
@@ -244,7 +244,7 @@ def test_a_bar_says_what_is_done_and_no_time_that_nobody_knows():
 def test_commands_tell_what_they_do_without_a_terminal_too(capfd):
     out = Out(as_json=False)
     heard = Heard()
-    out.lines = Lines(heard, every=0.001)
+    out.lines = LogProgress(heard, every=0.001)
     with doing(out, "writing run"):
         heard.wait()
         heard.wait()

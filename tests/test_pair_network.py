@@ -119,7 +119,7 @@ def test_wrong_pairs_are_refused():
         predict(network, i - 30, j, scalars)
     with pytest.raises(ValueError, match=r"scalars \(m, 2\) needed"):
         predict(network, i, j, scalars[:, :1])
-    with pytest.raises(ValueError, match="2 scalars a pair needed, got 0"):
+    with pytest.raises(ValueError, match="2 scalars per pair needed, got 0"):
         predict_block(network, i, j, [])
 
 

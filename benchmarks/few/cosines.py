@@ -15,7 +15,7 @@ _ENTRIES = 1 << 23  # of a block of scores
 
 
 def in_threads(work: Callable[[int], None], starts: Iterable[int]) -> None:
-    """Do the work of all blocks, one a core at a time; NumPy lets go of the lock."""
+    """Do the work of all blocks, one per core at a time; NumPy lets go of the lock."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for done in [pool.submit(work, start) for start in starts]:
             done.result()

@@ -122,15 +122,15 @@ def check_method(method: Method, *, n: int = 60, seed: int = 0) -> None:
         oracle = open_oracle(
             scorer, similarity, budget=Budget.of(budget, "check_method: budget")
         )
-        settled = method.resolve(oracle.cost, oracle.remaining)
-        return oracle, settled.fit(oracle, np.random.default_rng(seed))
+        resolved = method.resolve(oracle.cost, oracle.remaining)
+        return oracle, resolved.fit(oracle, np.random.default_rng(seed))
 
     oracle, model = fitted(None)
     price = method.resolve(oracle.cost, None).price(oracle.cost)
     assert oracle.evaluations <= price, f"spent {oracle.evaluations}, price {price}"
     assert model.left.shape == model.right.shape, "left and right differ in shape"
     assert model.left.shape[0] == n, f"left has {model.left.shape[0]} rows of {n}"
-    assert model.features.shape[0] == n, "features have not one row an item"
+    assert model.features.shape[0] == n, "features have not one row per item"
     assert np.isfinite(model.left).all(), "left has NaN or infinity"
     assert np.isfinite(model.right).all(), "right has NaN or infinity"
     assert len(np.unique(model.landmarks)) == len(model.landmarks), "landmarks recur"

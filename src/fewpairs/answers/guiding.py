@@ -45,7 +45,7 @@ class Guide:
     Attributes
     ----------
     parts
-        Arrays with a row an item, unit rows times the root of their share.
+        Arrays with a row per item, unit rows times the root of their share.
     effects
         Every item's mean similarity to the landmarks.
     weights
@@ -289,7 +289,7 @@ def evaluate_in_rounds(
     hidden
         An item of each query that is never chosen (itself), or −1.
     numbers
-        Evaluations a query, and rounds.
+        Evaluations per query, and rounds.
     spread
         Items that a query is evaluated at first, where nothing is known of it.
     """

@@ -84,7 +84,7 @@ class HiddenRows(NamedTuple):
 
 
 def refined_an_item(approx: Approximation) -> int:
-    """Return how many single pairs an item were read, on average, held-out ones aside.
+    """Return how many single pairs per item were read, on average, held-out ones aside.
 
     >>> import numpy as np, fewpairs as fp
     >>> from fewpairs.answers.left_out import refined_an_item

@@ -81,7 +81,7 @@ def search(
     number = evaluations // reader.calls
     if number < k:
         msg = (
-            f"{call}: {evaluations:,} evaluations a query do not cover k = {k} exact "
+            f"{call}: {evaluations:,} evaluations per query do not cover k = {k} exact "
             f"similarities; pass {k * reader.calls:,} or more."
         )
         raise InputError(msg)

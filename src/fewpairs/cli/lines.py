@@ -1,4 +1,4 @@
-"""Lines: progress where there is no terminal, such as in a log."""
+"""LogProgress: progress where there is no terminal, such as in a log."""
 
 import threading
 import time
@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from fewpairs.progress import Meter, Status
 
-__all__ = ["Lines"]
+__all__ = ["LogProgress"]
 
 
-class Lines(Meter):
+class LogProgress(Meter):
     """A line every ten seconds, where there is no terminal to show a bar in.
 
     Parameters

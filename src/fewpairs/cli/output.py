@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fewpairs.cli.lines import Lines
+from fewpairs.cli.lines import LogProgress
 from fewpairs.progress import Progress, RichProgress
 
 __all__ = ["Out", "doing", "progress_bar", "shown", "visible"]
@@ -64,7 +64,7 @@ class Out:
         self.as_json = as_json
         self.console = Console(highlight=False)
         self.notes = Console(stderr=True, highlight=False)
-        self.lines = Lines(self.note)
+        self.lines = LogProgress(self.note)
 
     def say(self, text: str) -> None:
         """Write a result for people."""

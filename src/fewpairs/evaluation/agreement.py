@@ -141,7 +141,7 @@ def recall_at_k(truth: ArrayLike, found: ArrayLike, k: int | None = None) -> flo
     Parameters
     ----------
     truth, found
-        (m, t) and (m, f) arrays of neighbors, most similar first, one row an item,
+        (m, t) and (m, f) arrays of neighbors, most similar first, one row per item,
         such as the indices that ``approx.neighbors`` returns.
     k
         Looks at the first k of both; ``None``: all of the truth, and as many found.
@@ -156,7 +156,7 @@ def recall_at_k(truth: ArrayLike, found: ArrayLike, k: int | None = None) -> flo
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or a.size == 0:
         msg = (
             f"recall_at_k: arrays of shapes {a.shape} and {b.shape}; pass one row of "
-            "neighbors an item in both."
+            "neighbors per item in both."
         )
         raise InputError(msg)
     most = min(a.shape[1], b.shape[1])

@@ -65,6 +65,15 @@ class ChunkStore:
         """Let others write."""
         self._objects.lock.release()
 
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Be the only one who writes, for a while."""
+        self.acquire()
+        try:
+            yield
+        finally:
+            self.release()
+
     # --- facts -------------------------------------------------------------------
 
     def header(self) -> dict[str, Any] | None:

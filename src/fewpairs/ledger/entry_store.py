@@ -50,6 +50,16 @@ class LineWriter:
     told: Callable[[], None] = _nothing
     close: Callable[[], None] = _nothing
 
+    @classmethod
+    def in_memory(
+        cls, shape: tuple[int, int], dtype: np.dtype[Any], *, blank: bool
+    ) -> "LineWriter":
+        """Return where lines are filled in that are kept in memory alone."""
+        values = np.empty(shape, dtype=dtype)
+        if not blank:
+            values.fill(np.nan)
+        return cls(values, blank=blank)
+
     def keep(self, chunks: Chunks, lines: slice, entries: slice) -> None:
         """Keep a chunk that is whole."""
         cell = chunks.cell(lines, entries)

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from functools import partial
-from operator import is_
 from os import PathLike
 from typing import Any
 
@@ -20,19 +19,12 @@ from fewpairs.checks import (
     check_whole,
 )
 from fewpairs.errors import DamageError, InputError, StoreError
-from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.chunk_store import ChunkStore
 from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
-from fewpairs.ledger.run_records import Record, describe
-from fewpairs.ledger.subject import (
-    FingerprintOnce,
-    Identity,
-    Sample,
-    Subject,
-    unknown,
-    with_similarity,
-)
-from fewpairs.ledger.transforming import applied
+from fewpairs.ledger.run_records import CurrentRun, Record, describe, read_records
+from fewpairs.ledger.served import Served
+from fewpairs.ledger.subject import FingerprintOnce, Identity, Sample, Subject, unknown
+from fewpairs.ledger.transforming import applied, with_similarity
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import Chunks
 from fewpairs.matrix.lines import Axis
@@ -96,23 +88,20 @@ class Ledger:
         memory: int = _IN_MEMORY,
         trust: bool = False,
     ) -> None:
-        self.trust = check_flag("fewpairs.Ledger", "trust", trust)
-        self._served: list[tuple[list[Any], str]] = []
-        self._memory = memory
+        self.served = Served()
         self.entries: Entries | None = None
         self.evaluations = 0
         self.records: dict[str, Record] = {}
         self._subject: Subject | None = None
         self._identify: Callable[[], Identity] = unknown
         call = "fewpairs.Ledger"
-        memory = check_whole(call, "memory", memory)
+        self.trust = check_flag(call, "trust", trust)
+        self._memory = memory = check_whole(call, "memory", memory)
         where = None if path is None else check_path(call, "path", path)
         self._chunk_store = store = None if where is None else ChunkStore(where)
         self._entry_store = None if store is None else EntryStore(store, memory)
-        self._record: Record | None = None
-        self._before = (0, 0.0)
-        self._within = False
-        self.lock = threading.RLock()
+        self._run = CurrentRun(store)
+        self._within, self.lock = False, threading.RLock()
         self._damage: DamageError | None = None
         self.waiting: tuple[Identity, dict[tuple[int, int], float]] | None = None
         if self._chunk_store is not None:
@@ -123,7 +112,7 @@ class Ledger:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out who uses it: that is told among threads, which do not travel."""
-        return {**self.__dict__, "lock": None, "_within": False, "_served": []}
+        return {**self.__dict__, "lock": None, "_within": False, "served": Served()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Have a lock of one's own."""
@@ -131,7 +120,7 @@ class Ledger:
 
     @property
     def symmetric(self) -> bool | None:
-        """Whether the similarity is symmetric, as settled by the first call."""
+        """Whether the similarity is symmetric, as found by the first call."""
         return None if self._subject is None else self._subject.symmetric
 
     @property
@@ -171,9 +160,7 @@ class Ledger:
                         self._chunk_store.complete()
                 yield self
             finally:
-                with contextlib.suppress(OSError):  # a full disk has been told of
-                    self._save_record(force=True)
-                self._record, self._before = None, (0, 0.0)
+                self._run.end()
                 self._within = False
                 if self._chunk_store is not None:
                     self._chunk_store.release()
@@ -191,7 +178,7 @@ class Ledger:
     ) -> Entries:
         """Return the entries of this matrix; refuse another one.
 
-        ``sample`` are the pairs that settled the symmetry of a new one: they are kept
+        ``sample`` are the pairs that showed the symmetry of a new one: they are kept
         with it. In memory, fingerprints are taken when a second run comes, not before:
         most never do.
         """
@@ -202,7 +189,7 @@ class Ledger:
             if self._chunk_store is not None:
                 header = subject.header(diagonal, self._identify(), sample)
                 self._chunk_store.write_header(header)
-            self.entries = self._fresh(subject, diagonal, sample)
+            self.entries = subject.entries(diagonal, sample)
         elif subject != self._subject or self._identify() != identify():
             msg = (
                 f"fewpairs.Ledger: this ledger holds evaluations of {self._subject}, "
@@ -212,33 +199,15 @@ class Ledger:
             raise InputError(msg)
         return self.entries
 
-    def knows(self, similarity: Similarity) -> bool:
-        """Tell whether it has been used with this very one in this process."""
-        parts, state = similarity.standing()
-        return any(
-            state == then and len(parts) == len(known) and all(map(is_, parts, known))
-            for known, then in self._served
-        )
-
-    def remember(self, similarity: Similarity) -> None:
-        """Know a similarity whose values are found to be those that it holds."""
-        if not self.knows(similarity):
-            self._served.append(similarity.standing())
-
     def start(self, key: str, facts: dict[str, Any]) -> Record:
         """Begin a run, or go on with it where it was begun before."""
         record = self.records.setdefault(key, Record(key, facts))
-        record.begin()
-        record.add(*self._before)
-        self._record, self._before = record, (0, 0.0)
-        self._save_record(force=True)
+        self._run.begin(record)
         return record
 
     def finish(self) -> None:
         """End the run, which has come to its result."""
-        if self._record is not None:
-            self._record.finish()
-            self._save_record(force=True)
+        self._run.finish()
 
     def decide(self, name: str, choose: Callable[[], Any]) -> Any:
         """Return what this run decided before, or decide now and write it down.
@@ -246,21 +215,13 @@ class Ledger:
         For whatever depends on the clock: a run that goes on must not come to another
         result. ``choose`` returns what JSON can hold.
         """
-        if self._record is None:
-            return choose()
-        if name not in self._record.decisions:
-            self._record.decisions[name] = choose()
-            self._save_record(force=True)
-        return self._record.decisions[name]
+        return self._run.decide(name, choose)
 
     def count(self, evaluations: int, money: float = 0.0) -> None:
         """Enter evaluations that were made."""
         self.evaluations += evaluations
-        if self._record is not None:
-            self._record.add(evaluations, money)
-        elif self._within:  # what settles the symmetry comes before the run is known
-            paid, spent = self._before
-            self._before = paid + evaluations, spent + money
+        if self._within:
+            self._run.add(evaluations, money)
 
     # --- what is written -----------------------------------------------------------
 
@@ -279,14 +240,11 @@ class Ledger:
         """
         entries = self._opened()
         if self._entry_store is None:
-            values = np.empty((len(indices), entries.n), dtype=dtype)
-            if not blank:
-                values.fill(np.nan)
-            return LineWriter(values, blank=blank)
+            return LineWriter.in_memory((len(indices), entries.n), dtype, blank=blank)
         writer = self._entry_store.lines(
             indices, axis, entries.n, dtype, chunks, blank=blank
         )
-        return replace(writer, told=self._save_record)
+        return replace(writer, told=self._run.save)
 
     def keep_lines(
         self,
@@ -313,7 +271,7 @@ class Ledger:
         if self._entry_store is None:
             return BatchWriter()
         writer = self._entry_store.batch(entries, i, j, chunk, chunks)
-        return replace(writer, told=self._save_record)
+        return replace(writer, told=self._run.save)
 
     def rescue(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
         """Keep pairs of a chunk that was not finished."""
@@ -329,12 +287,9 @@ class Ledger:
             if self.entries is not None and self._entry_store is not None:
                 self._entry_store.load(self.entries)
                 # A process that was killed may not have counted its last chunks.
-                calls = 2 if self._subject and self._subject.symmetrized else 1
-                known = calls * pairs_known(self.entries)
+                known = (2 if self.averages else 1) * pairs_known(self.entries)
                 self.evaluations = max(self.evaluations, known)
             return self.entries
-
-    # --- what it says ----------------------------------------------------------------
 
     def repair(self) -> int:
         """Mend what can be mended, set the rest aside, and return how much it was.
@@ -345,11 +300,8 @@ class Ledger:
         if self._chunk_store is None or self._entry_store is None:
             return 0
         with self.lock:
-            self._chunk_store.acquire()
-            try:
+            with self._chunk_store.locked():
                 broken = self._chunk_store.mend() + self._entry_store.repair()
-            finally:
-                self._chunk_store.release()
             self._damage = None
             self._look()
         return broken
@@ -364,16 +316,13 @@ class Ledger:
                 msg = f"Ledger.forget: a run is using {self!r}. Wait for it to end."
                 raise StoreError(msg)
             if self._chunk_store is not None:
-                self._chunk_store.acquire()
-                try:
+                with self._chunk_store.locked():
                     self._chunk_store.forget()
-                finally:
-                    self._chunk_store.release()
                 self._entry_store = EntryStore(self._chunk_store, self._memory)
-            self.entries = self._subject = self._record = self._damage = None
-            self.evaluations, self.records, self._before = 0, {}, (0, 0.0)
+            self.entries = self._subject = self._damage = None
+            self.evaluations, self.records = 0, {}
             self._identify = unknown
-            self._served = []
+            self.served = Served()
 
     def transformed(
         self,
@@ -392,29 +341,29 @@ class Ledger:
         check_function(call, "function", function, cure="a function of an array")
         check_instance(call, "similarity", similarity, Similarity, "a Similarity")
         out = Ledger(path)
-        with contextlib.ExitStack() as both:
-            both.enter_context(self.session())
-            both.enter_context(out.session())
+        with self.session(), out.session():
             if self.entries is None or self._subject is None:
                 return out
             if out.entries is not None:
                 msg = f"Ledger.transformed: {path} holds a ledger; pass a new path."
                 raise InputError(msg)
-            subject = replace(self._subject, similarity=similarity.name)
-            other = fingerprint(similarity.identify())
             entries = self.entries.transformed(partial(applied, function))
             out.open(
-                **asdict(subject),
+                **asdict(replace(self._subject, similarity=similarity.name)),
                 diagonal=entries.diagonal,
-                identity=partial(with_similarity, other, self._identify),
+                identity=partial(with_similarity, similarity, self._identify),
             )
-            out.entries, out.evaluations = entries, self.evaluations
-            if out._entry_store is not None:
-                record = Record("transformed", {"method": f"from {self._subject}"})
-                record.add(self.evaluations, 0.0)
-                out.records["transformed"] = out._record = record
-                out._entry_store.store(entries)
+            out._take(entries, self.evaluations, f"from {self._subject}")
         return out
+
+    def _take(self, entries: Entries, evaluations: int, source: str) -> None:
+        """Have entries of another ledger, and write them down."""
+        self.entries, self.evaluations = entries, evaluations
+        if self._entry_store is not None:
+            record = Record("transformed", {"method": source})
+            record.add(evaluations, 0.0)
+            self.records["transformed"] = self._run.record = record
+            self._entry_store.store(entries)
 
     def __repr__(self) -> str:
         where = "" if self.path is None else f" in {self.path}"
@@ -422,10 +371,9 @@ class Ledger:
             return f"Ledger(damaged{where}: {self._damage})"
         if self._subject is None:
             return f"Ledger(nothing paid for yet{where})"
-        return (
-            f"Ledger({self.evaluations:,} evaluations of {self._subject.similarity}, "
-            f"{self._subject.n:,} items{where})"
-        )
+        name, n = self._subject.similarity, self._subject.n
+        paid = f"{self.evaluations:,} evaluations of {name}"
+        return f"Ledger({paid}, {n:,} items{where})"
 
     def __str__(self) -> str:
         return "\n".join([repr(self), *map(describe, self.records.values())])
@@ -433,19 +381,10 @@ class Ledger:
     # --- inside --------------------------------------------------------------------
 
     def _opened(self) -> Entries:
-        if self.entries is None:
-            msg = "fewpairs.Ledger: it is about no matrix yet; call open() first."
-            raise InputError(msg)
-        return self.entries
-
-    def _fresh(
-        self, subject: Subject, diagonal: float | None, sample: Sample | None
-    ) -> Entries:
-        one_sided = subject.symmetric or subject.symmetrized
-        entries = Entries(subject.n, symmetric=one_sided, diagonal=diagonal)
-        if sample is not None:
-            entries.add_pairs(*sample)
-        return entries
+        if self.entries is not None:
+            return self.entries
+        msg = "fewpairs.Ledger: it is about no matrix yet; call open() first."
+        raise InputError(msg)
 
     def _look(self) -> None:
         """Learn what the chunk_store is about, and which runs there have been."""
@@ -456,15 +395,6 @@ class Ledger:
             self._subject, sample = Subject.of(header)
             first, second = header["identity"]
             self._identify = lambda: (first, second)
-            self.entries = self._fresh(self._subject, header["diagonal"], sample)
-        runs = [
-            Record.read(key, facts) for key, facts in self._chunk_store.runs().items()
-        ]
-        runs.sort(key=lambda run: run.started)
-        self.records = {run.key: run for run in runs}
+            self.entries = self._subject.entries(header["diagonal"], sample)
+        self.records = read_records(self._chunk_store.runs())
         self.evaluations = sum(one.evaluations for one in self.records.values())
-
-    def _save_record(self, *, force: bool = False) -> None:
-        record, store = self._record, self._chunk_store
-        if store is not None and record is not None and record.due(force=force):
-            store.write_run(record.key, record.facts())

@@ -1,11 +1,15 @@
-"""Bookkeeping: what is known of every run of a ledger."""
+"""Run records: what is known of every run of a ledger."""
 
+import contextlib
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["Record", "describe"]
+from fewpairs.ledger.chunk_store import ChunkStore
+
+__all__ = ["CurrentRun", "Record", "describe", "read_records"]
 
 _EVERY = 0.25  # seconds between two entries of the same run
 
@@ -73,6 +77,64 @@ class Record:
         if not self.finished:
             self.updated = _now()
         return True
+
+
+class CurrentRun:
+    """The run that uses a ledger: what it decides and pays is written down."""
+
+    def __init__(self, store: ChunkStore | None) -> None:
+        self.record: Record | None = None
+        self._store = store
+        self._before = (0, 0.0)  # paid before it was known which run it is
+
+    def begin(self, record: Record) -> None:
+        """Begin, or go on."""
+        record.begin()
+        record.add(*self._before)
+        self.record, self._before = record, (0, 0.0)
+        self.save(force=True)
+
+    def add(self, evaluations: int, money: float) -> None:
+        """Enter what was paid."""
+        if self.record is not None:
+            self.record.add(evaluations, money)
+        else:  # the check of the symmetry comes first
+            paid, spent = self._before
+            self._before = paid + evaluations, spent + money
+
+    def decide(self, name: str, choose: Callable[[], Any]) -> Any:
+        """Return what was decided before, or decide now."""
+        if self.record is None:
+            return choose()
+        if name not in self.record.decisions:
+            self.record.decisions[name] = choose()
+            self.save(force=True)
+        return self.record.decisions[name]
+
+    def finish(self) -> None:
+        """Say that it has come to its result."""
+        if self.record is not None:
+            self.record.finish()
+            self.save(force=True)
+
+    def end(self) -> None:
+        """Leave the ledger to another run."""
+        with contextlib.suppress(OSError):  # a full disk has been told of
+            self.save(force=True)
+        self.record, self._before = None, (0, 0.0)
+
+    def save(self, *, force: bool = False) -> None:
+        """Write it down, now or from time to time."""
+        record = self.record
+        if self._store is not None and record is not None and record.due(force=force):
+            self._store.write_run(record.key, record.facts())
+
+
+def read_records(runs: dict[str, dict[str, Any]]) -> dict[str, Record]:
+    """Return what was written down of every run, the first one first."""
+    records = [Record.read(key, facts) for key, facts in runs.items()]
+    records.sort(key=lambda run: run.started)
+    return {run.key: run for run in records}
 
 
 def describe(record: Record) -> str:

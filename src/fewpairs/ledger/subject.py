@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.matrix.entries import Entries
 from fewpairs.types import Indices
 
 __all__ = [
@@ -15,7 +16,6 @@ __all__ = [
     "Sample",
     "Subject",
     "unknown",
-    "with_similarity",
 ]
 
 # Fingerprints of a similarity and of the items.
@@ -54,6 +54,14 @@ class Subject:
             "sample": None if sample is None else [part.tolist() for part in sample],
         }
 
+    def entries(self, diagonal: float | None, sample: Sample | None) -> Entries:
+        """Return what is known of the matrix at first: the diagonal and a sample."""
+        one_sided = self.symmetric or self.symmetrized
+        entries = Entries(self.n, symmetric=one_sided, diagonal=diagonal)
+        if sample is not None:
+            entries.add_pairs(*sample)
+        return entries
+
     def __str__(self) -> str:
         return f"{self.similarity} of {self.n:,} items"
 
@@ -75,8 +83,3 @@ class FingerprintOnce:
 def unknown() -> Identity:
     """Return the fingerprints of what cannot be told apart."""
     return ("", "")
-
-
-def with_similarity(other: str, identify: Callable[[], Identity]) -> Identity:
-    """Return fingerprints of the same items with another similarity."""
-    return (other, identify()[1])

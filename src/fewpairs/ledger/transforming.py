@@ -1,4 +1,4 @@
-"""A function of known values, applied and checked."""
+"""A ledger of another similarity: a function of known values, and whose they are."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,8 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_array, refuse
+from fewpairs.fingerprint import fingerprint
+from fewpairs.ledger.subject import Identity
+from fewpairs.similarity.base import Similarity
 
-__all__ = ["applied"]
+__all__ = ["applied", "with_similarity"]
 
 
 def applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any]:
@@ -23,3 +26,8 @@ def applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any
     if out.shape != np.shape(values) or not np.isfinite(out[known]).all():
         raise refuse("Ledger.transformed", "what function returns", given, cure)
     return np.asarray(out) if known.all() else np.where(known, out, np.nan)
+
+
+def with_similarity(other: Similarity, identify: Callable[[], Identity]) -> Identity:
+    """Return fingerprints of the same items with another similarity."""
+    return (fingerprint(other.identify()), identify()[1])

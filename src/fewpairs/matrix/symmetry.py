@@ -1,4 +1,4 @@
-"""Symmetry: proven, or settled on a few pairs in both orders."""
+"""Symmetry: proven, or checked on a few pairs in both orders."""
 
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ class BothOrders(NamedTuple):
 
 
 def pairs_to_check(similarity: Similarity, n: int, limit: int | None) -> int:
-    """Return how many pairs settle a symmetry that is not proven; two calls each."""
+    """Return how many pairs check a symmetry that is not proven; two calls each."""
     if similarity.symmetric is False or (similarity.symmetric and similarity.proven):
         return 0
     most = _CHECKED_PAIRS if limit is None else max(1, limit // 50)

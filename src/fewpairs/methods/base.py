@@ -45,7 +45,7 @@ class Method(ABC):
         """Read what is needed through ``oracle`` and return factors."""
 
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
-        """Settle what follows from the budget; raise if it is not enough."""
+        """Fix what follows from the budget; raise if it is not enough."""
         self._check_symmetric(cost)
         needed = self.price(cost)
         if allowance is not None and needed > allowance:
@@ -133,7 +133,7 @@ class LandmarkMethod(Method):
         """Number of landmarks; known once resolved."""
         if self.landmarks is None:
             msg = (
-                f"{type(self).__name__}.fit: the number of landmarks is not settled. "
+                f"{type(self).__name__}.fit: the number of landmarks is not fixed. "
                 "Pass landmarks=, or go through fewpairs.approximate."
             )
             raise InputError(msg)

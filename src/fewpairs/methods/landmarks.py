@@ -59,7 +59,7 @@ class KMeansMedoids(Sampling):
     Parameters
     ----------
     embeddings
-        (n, d) array with one row an item.
+        (n, d) array with one row per item.
     iterations
         Rounds of k-means.
 
@@ -86,7 +86,7 @@ class KMeansMedoids(Sampling):
         if not numbers or not np.isfinite(X).all():
             msg = (
                 "fewpairs.KMeansMedoids: needs a finite (n, d) array of numbers with "
-                f"one row an item; got shape {X.shape} and dtype {X.dtype}"
+                f"one row per item; got shape {X.shape} and dtype {X.dtype}"
                 f"{', with NaN or infinity' if numbers else ''}."
             )
             raise InputError(msg)
@@ -105,7 +105,7 @@ class KMeansMedoids(Sampling):
         if len(self._X) != n:
             msg = (
                 f"fewpairs.KMeansMedoids: {len(self._X)} embeddings for {n} items. "
-                "Pass one row an item, in the order of the items."
+                "Pass one row per item, in the order of the items."
             )
             raise InputError(msg)
         if size >= n:

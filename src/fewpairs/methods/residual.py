@@ -2,7 +2,7 @@
 
 K[i, j] ≈ f(prior[i, j]) + m + aᵢ + aⱼ + rᵢᵀ · U · rⱼ, where rᵢ is what f and the
 effects leave of the landmarks' entries of item i. Which parts are used, and how much
-the core U is damped, is settled by predicting landmarks from the other landmarks: their
+the core U is damped, is chosen by predicting landmarks from the other landmarks: their
 columns are paid for, so this costs no evaluation.
 """
 

@@ -117,9 +117,9 @@ def open_oracle(
     )
     size = size_of(similarity, account.limit, cost.calls) if recheck else 0
     if size:
-        if used_before and not own_ledger.knows(similarity):
+        if used_before and not own_ledger.served.knows(similarity):
             _recheck(similarity, choose(known, size), account, evaluator, own_ledger)
-        own_ledger.remember(similarity)
+        own_ledger.served.remember(similarity)
     if before is not None and ledger is None:
         own_ledger.entries = known = before.entries
     read = known

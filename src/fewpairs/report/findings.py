@@ -80,7 +80,7 @@ def learning_curve(approx: Approximation) -> dict[str, Any] | None:
 
     The error of a fit to a part of the landmarks is taken on the held-out pairs, which
     it has not seen; its recall on rows of landmarks that were hidden from it, with as
-    many pairs an item read as that share of the budget buys. The last point is the run
+    many pairs per item read as that share of the budget buys. The last point is the run
     itself: its error is its own, its recall that of a fit to four fifths of the
     landmarks. ``None`` where there are too few landmarks.
     """

@@ -17,7 +17,7 @@ class Bill:
     similarity
         Which similarity was evaluated, in words.
     evaluations
-        Calls of the similarity, one a pair.
+        Calls of the similarity, one per pair.
     for_fit, for_certificate, for_symmetry, for_store, for_answers
         What they were spent on: stored values evaluated again, to see that they are
         this similarity's; answers are searches and the like before it grew.

@@ -82,7 +82,7 @@ def load(
         a recipe cannot be saved. Embeddings are saved.
     items, similarity
         The items and the similarity again, for what takes evaluations: new items,
-        searches, settled merges. They cannot be saved; without them everything else
+        searches, exact merges. They cannot be saved; without them everything else
         works.
 
     Examples

@@ -183,7 +183,7 @@ class Verbs:
     def project(self, new_items: Any, *, prior: Any = None) -> "Projection":
         """Place new items among the fitted ones; see :class:`.new_items.Projection`.
 
-        Evaluations: one a landmark for each new item; two where orders are averaged.
+        Evaluations: one per landmark for each new item; two where orders are averaged.
 
         Parameters
         ----------
@@ -261,7 +261,7 @@ class Verbs:
             (without one, all of the matrix) is held as a dense matrix. Components and
             cuts are of the answers.
         evaluations
-            At most so many, to settle merges: pairs between clusters whose average is
+            At most so many, for exact merges: pairs between clusters whose average is
             nearest to the threshold are read, and the items are linked with their
             exact values. They are kept: asked again, they are free, and ``grow``
             starts from them. ``approx.reader("cluster").evaluations`` counts them.

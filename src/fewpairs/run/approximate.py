@@ -95,10 +95,10 @@ def approximate(
         ends.
     executor
         Who calls the similarity: ``None`` (here, one chunk after the other),
-        ``"threads"``, ``"processes"`` or ``"gpus"`` (one process a GPU), with a number
-        if you like (``"processes:4"``); any executor of :mod:`concurrent.futures`; a
-        ``dask.distributed.Client``, or the address of a scheduler. The result is the
-        same.
+        ``"threads"``, ``"processes"`` or ``"gpus"`` (one process per GPU), with a
+        number if you like (``"processes:4"``); any executor of
+        :mod:`concurrent.futures`; a ``dask.distributed.Client``, or the address of a
+        scheduler. The result is the same.
     trust
         Take what ``store`` holds for this similarity's, and check none of it.
 

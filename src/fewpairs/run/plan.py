@@ -98,7 +98,7 @@ def plan(
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
     Evaluates a sample of about half a second, or a tenth of the budget if that is
-    less, in blocks that double in size (and the few pairs that settle an unproven
+    less, in blocks that double in size (and the few pairs that check an unproven
     symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
     ``store=``: then nothing is paid for twice. With a ``store`` of its own, it is kept
     there.
@@ -127,7 +127,7 @@ def plan(
     # What cannot be held is not refused here: `memory` says how much it takes.
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 
-    # The same pairs settle the symmetry as in the run itself: they are paid for once.
+    # The same pairs check the symmetry as in the run itself: they are paid for once.
     rng, *_ = np.random.default_rng(seed).spawn(3)
     ledger = as_ledger(store, call) or Ledger()
     with ledger.session():

@@ -1,6 +1,6 @@
 """Similarities: recipes for scoring two items.
 
-This room knows nothing of oracles, budgets or matrices.
+This folder knows nothing of oracles, budgets or matrices.
 """
 
 from fewpairs.similarity.base import Scorer, Similarity

@@ -13,7 +13,7 @@ from fewpairs.checks import check_flag, check_number, check_whole, refuse
 from fewpairs.errors import SimilarityError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
-from fewpairs.similarity.event_loop import MISTAKES, Batch, Judge, LoopThread
+from fewpairs.similarity.event_loop import MISTAKES, Judge, LoopThread, PendingPairs
 from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.gate import Terms
 from fewpairs.similarity.items import as_items
@@ -82,7 +82,7 @@ def from_async(
         cost as many as they are.
     symmetric
         Whether f(a, b) = f(b, a). If not, both orders are asked and averaged, at two
-        evaluations a pair. ``None``: found out on a few pairs in both orders.
+        evaluations per pair. ``None``: found out on a few pairs in both orders.
     diagonal, bounds
         f(a, a), where it is the same for every item; smallest and largest value.
     chunk
@@ -189,7 +189,7 @@ class _AsyncScorer(Scorer):
                 self._thread = LoopThread(self._similarity.terms)
                 weakref.finalize(self, self._thread.stop)
         items = self._items
-        batch = Batch([(items[a], items[b]) for a, b in zip(i, j, strict=True)])
+        batch = PendingPairs([(items[a], items[b]) for a, b in zip(i, j, strict=True)])
         done = self._thread.submit(batch, self._similarity.function)
         stopped: BaseException | None = None
         while True:

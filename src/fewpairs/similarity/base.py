@@ -47,7 +47,7 @@ class Interrupted(Exception):  # noqa: N818 - not always an error: Ctrl-C too
 class Scorer(ABC):
     """A similarity bound to n items.
 
-    Everything that can be done once an item (tokenizing, embedding, hashing) was
+    Everything that can be done once per item (tokenizing, embedding, hashing) was
     done when the scorer was made. Positions are int64 arrays, always in range.
 
     Attributes
@@ -82,7 +82,7 @@ class Scorer(ABC):
     price: float = 0.0
 
     def prepare(self, tell: Callable[[str], None]) -> None:  # noqa: B027 - optional
-        """Do now what the first call would do once a process, such as compiling.
+        """Do now what the first call would do once per process, such as compiling.
 
         Call ``tell`` with a few words before what takes more than a moment. Runs
         prepare before they evaluate, so that it is neither timed nor a surprise.
@@ -179,7 +179,7 @@ class Similarity(ABC):
 
     @abstractmethod
     def bind(self, items: Sequence[Any]) -> Scorer:
-        """Do all the work that is needed once an item, and return the scorer."""
+        """Do all the work that is needed once per item, and return the scorer."""
 
     def beside(
         self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices

@@ -25,7 +25,7 @@ class Cosine(Similarity):
     Parameters
     ----------
     embeddings
-        (n, d) array with one row an item. Without it, the items themselves are the
+        (n, d) array with one row per item. Without it, the items themselves are the
         vectors.
 
     Examples
@@ -59,7 +59,7 @@ class Cosine(Similarity):
         if len(unit) != len(items):
             msg = (
                 f"fewpairs.Cosine: {len(unit)} embeddings for {len(items)} items. "
-                "Pass one row an item, in the order of the items."
+                "Pass one row per item, in the order of the items."
             )
             raise InputError(msg)
         return _CosineScorer(unit)
@@ -90,7 +90,7 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
         X = np.empty(0, dtype=object)
     if X.ndim != 2 or X.dtype.kind != "f" or not X.size:
         msg = (
-            "fewpairs.Cosine: needs an (n, d) array of real numbers, one row an item; "
+            "fewpairs.Cosine: needs an (n, d) array of real numbers, one row per item; "
             f"got {type(vectors).__name__} that gives shape {X.shape} and dtype "
             f"{X.dtype}. Embed the items first: fp.Cosine(embeddings)."
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from fewpairs.similarity.gate import LONGEST_PAUSE, Gate, Terms, codes_of
 
-__all__ = ["MISTAKES", "Batch", "Judge", "LoopThread"]
+__all__ = ["MISTAKES", "Judge", "LoopThread", "PendingPairs"]
 
 Judge = Callable[[Any, Any], Awaitable[Any]]
 
@@ -22,7 +22,7 @@ MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError)
 _UNREADABLE = (ValueError, LookupError, TypeError)
 
 
-class Batch:
+class PendingPairs:
     """Pairs that are being asked for, and their answers: NaN until they come.
 
     Attributes
@@ -175,7 +175,7 @@ class LoopThread:
     def __init__(self, terms: Terms) -> None:
         self.gate = Gate(terms)
         self._terms = terms
-        self._batches: set[Batch] = set()
+        self._batches: set[PendingPairs] = set()
         self._told: list[BaseException] = []
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._complain)
@@ -184,7 +184,7 @@ class LoopThread:
         )
         self._thread.start()
 
-    def submit(self, batch: Batch, function: Judge) -> Future[None]:
+    def submit(self, batch: PendingPairs, function: Judge) -> Future[None]:
         """Begin to ask for a batch; returns a future of concurrent.futures."""
         self._batches.add(batch)
         work = batch.run(function, self._terms, self.gate)

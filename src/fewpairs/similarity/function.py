@@ -36,7 +36,7 @@ def from_function(
     ----------
     function
         ``f(a, b) -> float`` for two items or, when ``batched``,
-        ``f(list_of_a, list_of_b) -> array`` with one value a pair.
+        ``f(list_of_a, list_of_b) -> array`` with one value per pair.
     symmetric
         Whether f(a, b) = f(b, a). A claim is checked on a few sampled pairs;
         ``None`` lets those pairs decide.
@@ -164,7 +164,7 @@ class _FunctionScorer(Scorer):
             msg = (
                 f"{self._similarity.name} was called with two lists of {len(i)} items "
                 f"and returned an array of shape {values.shape}; a batched function "
-                f"must return shape ({len(i)},): one value a pair."
+                f"must return shape ({len(i)},): one value per pair."
             )
             raise SimilarityError(msg)
         return values

@@ -157,11 +157,11 @@ def _table(items: Any, *, takes_column: bool) -> str:
 
 
 def _refused(items: Any, call: str, name: str) -> InputError:
-    cure = "Pass a sequence with one entry an item, such as "
+    cure = "Pass a sequence with one entry per item, such as "
     one = name != "items" or isinstance(items, (str, bytes))
     cure += "[item]." if one else "list(items)."
     if isinstance(items, Set):
-        cure = "It has no order. Pass a sequence with one entry an item, sorted."
+        cure = "It has no order. Pass a sequence with one entry per item, sorted."
     elif isinstance(items, Mapping):
         cure = f"Pass a sequence: list({name}.values()), or list({name})."
     kind = type(items).__name__

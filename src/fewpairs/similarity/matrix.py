@@ -92,7 +92,7 @@ def _checked(matrix: ArrayLike) -> NDArray[Any]:
     if K.ndim != 2 or K.shape[0] != K.shape[1]:
         msg = (
             f"fewpairs.from_matrix: got an array of shape {K.shape}; a similarity "
-            "matrix is square, one row and one column an item."
+            "matrix is square, one row and one column per item."
         )
         raise InputError(msg)
     if K.dtype.kind not in "biuf":

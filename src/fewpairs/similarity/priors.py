@@ -248,7 +248,7 @@ def _unit_rows(prior: Any, n: int, call: str) -> NDArray[np.float32]:
     if X.ndim != 2 or X.dtype.kind not in "biuf" or X.size == 0:
         msg = (
             f"{call}: prior is {type(prior).__name__} of shape {X.shape} and dtype "
-            f"{X.dtype}. Pass an (n, d) array of embeddings, one row an item, or a "
+            f"{X.dtype}. Pass an (n, d) array of embeddings, one row per item, or a "
             "cheap fewpairs.Similarity."
         )
         raise InputError(msg)

@@ -17,7 +17,7 @@ class SimilarityClusterer(ClusterMixin, SimilarityEstimator):  # type: ignore[mi
     """Clusters of items by their approximated similarities.
 
     Evaluations: a share ``budget`` of the pairs; all of them for up to 100 items. And
-    ``evaluations``, to settle merges near the threshold.
+    ``evaluations``, for exact merges near the threshold.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SimilarityClusterer(ClusterMixin, SimilarityEstimator):  # type: ignore[mi
     method, budget
         See :func:`fewpairs.approximate`.
     evaluations
-        To settle merges near the threshold.
+        For exact merges near the threshold.
 
     Attributes
     ----------

@@ -243,7 +243,7 @@ def _labels(y: Any, n: int) -> NDArray[Any]:
     if labels.shape != (n,):
         msg = (
             f"SimilarityClassifier: {n} items and labels of shape {labels.shape}; pass "
-            "one label an item."
+            "one label per item."
         )
         raise InputError(msg)
     return labels

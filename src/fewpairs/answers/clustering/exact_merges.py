@@ -1,4 +1,4 @@
-"""Settling merges: exact values where the threshold is nearly met or nearly missed."""
+"""Exact values of merges, where the threshold is nearly met or nearly missed."""
 
 from collections.abc import Callable
 

@@ -31,7 +31,7 @@ __all__ = ["cluster", "linkage"]
 
 BY = ("average", "components", "spectral")
 OF = ("factors", "answers")
-_BELOW = 0.3  # of the similarities' range: how far below a threshold merges are settled
+_BELOW = 0.3  # of the similarities' range: how far below a threshold they are read
 
 
 class Sourced(Protocol):
@@ -165,7 +165,7 @@ def cluster(
     evaluations = check_whole(call, "evaluations", evaluations)
     if evaluations and (threshold is None or by != "average" or of != "factors"):
         msg = (
-            f"{call}: evaluations settle merges of average linkage of the factors near "
+            f"{call}: evaluations read exact merges of average linkage of factors near "
             "a threshold. Pass threshold=, by='average' and of='factors' with them."
         )
         raise InputError(msg)

@@ -53,7 +53,7 @@ _STRIP = 32
 @final
 @dataclass(eq=False)
 class PairNetwork:
-    """The parameters, all float32: n items of d dimensions, s scalars a pair.
+    """The parameters, all float32: n items of d dimensions, s scalars per pair.
 
     ``items`` is X, (n, d). ``first`` is W₁, (3d + s, h₁), its rows for a∘b, |a−b|, a+b
     and the scalars; ``second`` is W₂, (h₁, h₂); ``last`` is w₃, (h₂,). The biases are
@@ -171,7 +171,7 @@ def predict_block(
     That is two thirds of the work of `predict`, and only |a − B| is elementwise.
     """
     if len(scalars) != network.scalars:
-        msg = f"{network.scalars} scalars a pair needed, got {len(scalars)}"
+        msg = f"{network.scalars} scalars per pair needed, got {len(scalars)}"
         raise ValueError(msg)
     if len(columns) < len(rows):  # the shorter side is the one to walk along
         turned = [scalar.T for scalar in scalars]

@@ -56,7 +56,7 @@ class LayerBuffers(NamedTuple):
 
     @classmethod
     def of(cls, rows: int, width: int, inner: int) -> "LayerBuffers":
-        """Return room for so many tokens."""
+        """Return arrays for so many tokens."""
         widths = (3 * width, width, width, inner, width)
         return cls(*(empty_in_large_pages(rows, wide) for wide in widths))
 
@@ -69,21 +69,21 @@ def finish_layer(
     rows: NDArray[np.int64],
     lengths: NDArray[np.int64],
     weights: LayerWeights,
-    room: LayerBuffers,
+    buffers: LayerBuffers,
 ) -> None:
-    """Write to ``room.out`` what a layer makes of x and its queries, keys and values.
+    """Write to ``buffers.out`` what a layer makes of x, its queries, keys and values.
 
-    Those of token t are row ``rows[t]`` of ``parts``. ``x`` may be ``room.out`` itself.
+    Those of token t are row ``rows[t]`` of ``parts``; ``x`` may be ``buffers.out``.
     ``address`` is that of a `Packing`, by which ``weights`` are packed.
     """
-    attend(parts, rows, weights.query_bias, lengths, weights.heads, room.mixed)
-    multiply(address, room.mixed, weights.projection, room.middle)
+    attend(parts, rows, weights.query_bias, lengths, weights.heads, buffers.mixed)
+    multiply(address, buffers.mixed, weights.projection, buffers.middle)
     norm = weights.projection_norm
-    add_and_normalize(room.middle, x, norm.bias, norm.scale, norm.shift, norm.least)
-    multiply(address, room.middle, weights.up, room.hidden)
-    gelu_in_place(room.hidden, weights.up_bias)
-    multiply(address, room.hidden, weights.down, room.out)
+    add_and_normalize(buffers.middle, x, norm.bias, norm.scale, norm.shift, norm.least)
+    multiply(address, buffers.middle, weights.up, buffers.hidden)
+    gelu_in_place(buffers.hidden, weights.up_bias)
+    multiply(address, buffers.hidden, weights.down, buffers.out)
     norm = weights.down_norm
     add_and_normalize(
-        room.out, room.middle, norm.bias, norm.scale, norm.shift, norm.least
+        buffers.out, buffers.middle, norm.bias, norm.scale, norm.shift, norm.least
     )

@@ -4,7 +4,7 @@ Words that two documents share stay where they are: Euclidean distance is a metr
 some optimal plan moves no mass of a word away while mass of that word arrives
 (Kusner et al. 2015 use it too). Only what is left over is transported.
 
-Everything that is done once a pair is inlined into one compiled function and writes to
+What is done once per pair is inlined into one compiled function and writes to
 arrays made once a call: calls and views would touch reference counts, which threads
 would have to hand to each other all the time.
 

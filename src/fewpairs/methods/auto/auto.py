@@ -43,7 +43,7 @@ class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
     1. A quarter of the budget buys landmarks' columns (the pilot). Leaving out
-       landmarks settles whether the prior and row effects help, and the damping.
+       landmarks tells whether the prior and row effects help, and the damping.
     2. Where evaluations are slow (or ``student=True``), a student, a small network,
        learns from all pairs paid for, some of them random ones. Otherwise the budget
        buys more landmarks.

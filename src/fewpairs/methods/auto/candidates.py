@@ -22,7 +22,7 @@ _SCORED = 1 << 16  # candidates scored at once
 
 @dataclass
 class Candidates:
-    """(n, m) arrays, a row an item.
+    """(n, m) arrays, a row per item.
 
     Attributes
     ----------
@@ -161,7 +161,7 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
         if cheap is not None and out.cheap is not None:
             out.cheap[rows] = np.take_along_axis(cheap, top, axis=1)
 
-    known.scattered()  # settled before several threads look
+    known.scattered()  # sorted before several threads look
     known.hide(np.zeros((1, n)), everything[:1])
     step = max(1, _BLOCK // n)
     chunks = [everything[start : start + step] for start in range(0, n, step)]

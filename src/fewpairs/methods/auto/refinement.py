@@ -21,8 +21,8 @@ _NEIGHBORS = 10  # whose finding refinement is after
 # Refinement ends where fewer of a round's pairs than this are among the most similar
 # of either item; the rest of the budget then buys landmarks.
 _YIELD = 0.01
-_MOST = 256  # pairs an item
-_DEEPEST = 512  # candidates an item, those of the prior aside
+_MOST = 256  # pairs per item
+_DEEPEST = 512  # candidates per item, those of the prior aside
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
 _TELLING = 50_000  # refined pairs that tell what the items' vectors are worth
 _RANKED = 4_000_000  # candidates that can be ranked with them in reasonable time

@@ -147,7 +147,7 @@ class NativeLayer:
 
         if len(x) != BIN:
             return functional.linear(x, self._plain[0])
-        out = self._buffers.room.parts
+        out = self._buffers.arrays.parts
         multiply(self._address, x.numpy(), self._parts, out)
         return torch.from_numpy(out)
 
@@ -163,11 +163,17 @@ class NativeLayer:
 
         if len(x) != BIN:
             return self._rest_of_few(x, parts, rows, lengths)
-        room = self._buffers.room
+        buffers = self._buffers.arrays
         finish_layer(
-            self._address, x.numpy(), parts.numpy(), rows, lengths, self._weights, room
+            self._address,
+            x.numpy(),
+            parts.numpy(),
+            rows,
+            lengths,
+            self._weights,
+            buffers,
         )
-        return torch.from_numpy(room.out)
+        return torch.from_numpy(buffers.out)
 
     def _rest_of_few(
         self, x: Any, parts: Any, rows: Integers, lengths: Integers
@@ -193,21 +199,21 @@ class NativeLayer:
 
 
 class _ThreadBuffers(threading.local):
-    """Room for the arrays of a full bin, one a thread."""
+    """Arrays of a full bin, one per thread."""
 
     def __init__(self, inner: int, width: int) -> None:
         from fewpairs.kernels.transformer.encoder_layer import LayerBuffers
 
-        self.room = LayerBuffers.of(BIN, width, inner)
+        self.arrays = LayerBuffers.of(BIN, width, inner)
 
 
 class LastLayer:
     """The last layer, at the first token of every pair: the classifier reads no other.
 
-    There is one query a pair and head, so it is the query that is multiplied by the
+    There is one query per pair and head, so it is the query that is multiplied by the
     weights of the keys, q·(W x) = (Wᵀq)·x, and the mixed input by those of the values,
-    Σ pₜ W xₜ = W Σ pₜ xₜ: products of one row a pair, not a token. The bias of the keys
-    adds the same to all scores, that of the values is added once.
+    Σ pₜ W xₜ = W Σ pₜ xₜ: products of one row per pair, not per token. The bias of the
+    keys adds the same to all scores, that of the values is added once.
     """
 
     def __init__(self, layer: Any) -> None:
@@ -240,7 +246,7 @@ class LastLayer:
         return first, mixed.transpose(0, 1).flatten(1) + self._value_bias
 
     def rest(self, first: Any, mixed: Any) -> Any:
-        """Return the output, a row a pair."""
+        """Return the output, a row per pair."""
         return self._layer.rest(first, mixed)
 
 

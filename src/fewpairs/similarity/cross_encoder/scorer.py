@@ -65,7 +65,7 @@ class CrossEncoder(Similarity):
     is computed once for all pairs that have it in the same place. The code for it
     is compiled when texts are first bound on a machine, which takes some seconds.
 
-    Evaluations: one a pair, and one model call (two with ``symmetric=True``).
+    Evaluations: one per pair, and one model call (two with ``symmetric=True``).
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class CrossEncoder(Similarity):
             return assembler, int8_forward(model)
         if not table.tokens.size:
             return assembler, plain_forward(model)
-        cuts = _probe(table, self._room)
+        cuts = _probe(table, self._longest)
         length = int((cuts[1] + cuts[3]).max()) + self.template.special
         batch = Batch(0, cuts.shape[1], length, full=False)
         probe = assembler.assemble(assembler.prepare(cuts), batch)
@@ -199,7 +199,7 @@ class CrossEncoder(Similarity):
         return chosen.sigmoid() if self.activation == "sigmoid" else chosen
 
     @property
-    def _room(self) -> int:
+    def _longest(self) -> int:
         return self.max_length - self.template.special
 
 
@@ -220,14 +220,14 @@ class _CrossScorer(Scorer):
         self.n = len(table.lengths)
         self._similarity = similarity
         self._table = table
-        self._room = similarity.max_length - similarity.template.special
+        self._longest = similarity.max_length - similarity.template.special
         self._batch_scorers = similarity.batch_scorers(table)
         gpu = self._batch_scorers[0].assembler.device.type == "cuda"
         self.chunk = 1 << 18 if gpu else 1 << 14
         # Below this number, padding a batch costs less than starting one more.
         self._few = 512 if gpu else 8
         self.truncated = 0
-        self.long_texts = int(np.count_nonzero(table.lengths > self._room))
+        self.long_texts = int(np.count_nonzero(table.lengths > self._longest))
         self._warned = False
         if self.long_texts:
             self._warn(f"{self.long_texts:,} of {self.n:,} texts are")
@@ -251,7 +251,9 @@ class _CrossScorer(Scorer):
             return np.empty(0, dtype=np.float32)
         shut()  # but while batches are scored
         template = self._similarity.template
-        cuts = cut_pairs(self._table, i, j, room=self._room, cut_left=template.cut_left)
+        cuts = cut_pairs(
+            self._table, i, j, room=self._longest, cut_left=template.cut_left
+        )
         self._count(cuts.truncated)
         order, batches = self._plan(cuts.totals(template.special))
         done: list[Result] = []
@@ -282,7 +284,7 @@ class _CrossScorer(Scorer):
         )
 
     def _prepare(self, table: NDArray[np.int64]) -> list[Any]:
-        """Prepare pairs for every scorer, once a device."""
+        """Prepare pairs for every scorer, once per device."""
         import torch
 
         assemblers = {
@@ -293,7 +295,7 @@ class _CrossScorer(Scorer):
         return [ready[scorer.assembler.device] for scorer in self._batch_scorers]
 
     def _collect(self, done: list[Result], order: Indices, out: NDArray[Any]) -> None:
-        """Copy the scores to the host, once a device."""
+        """Copy the scores to the host, once per device."""
         import torch
 
         devices = {result.scores.device for result in done}
@@ -338,7 +340,7 @@ def _probe(table: TokenTable, room: int) -> NDArray[np.int64]:
 
 
 def _replicas(model: Any, devices: list[Any], dtype: str) -> list[Any]:
-    """Return the model once a device, in its precision."""
+    """Return the model once per device, in its precision."""
     import torch
 
     if dtype == "int8":  # products are made of 8 bits, all else is float32

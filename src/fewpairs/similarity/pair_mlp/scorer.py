@@ -25,7 +25,7 @@ Layers = Sequence[tuple[ArrayLike, ArrayLike]]
 _CALL = "fewpairs.PairMLP"
 # Pairs that go through the layers together: enough for BLAS, little enough for caches.
 _ROWS = 1_024
-# Multiplications of a block that are worth a thread a core.
+# Multiplications of a block that are worth a thread per core.
 _LARGE = 1 << 31
 
 
@@ -33,11 +33,11 @@ class PairMLP(Similarity):
     """Score of two vectors by a network on [a; b; a∘b], as in coreference resolution.
 
     s(a, b) = activation(Wₖ … relu(W₁[a; b; a∘b] + c₁) … + cₖ). With W₁ = [Wₐ W_b W_p],
-    the products Wₐa and W_b b are computed once an item; a pair costs W_p(a∘b) alone,
+    the products Wₐa and W_b b are computed once per item; a pair costs W_p(a∘b) alone,
     a third of the first layer. Blocks run as matrix products in float32.
 
-    Evaluations: one a pair. With ``symmetric=True`` both orders are averaged and share
-    the product W_p(a∘b).
+    Evaluations: one per pair. With ``symmetric=True`` both orders are averaged and
+    share the product W_p(a∘b).
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class PairMLP(Similarity):
         ``[(weight, bias), …]`` as in ``torch.nn.Linear``: weights of shape (out, in),
         the first with in = 3·d, the last with out = 1.
     vectors
-        (n, d) array with one row an item; without it, the items are the vectors.
+        (n, d) array with one row per item; without it, the items are the vectors.
     symmetric
         Whether to average both orders. Otherwise it is declared asymmetric.
     activation
@@ -100,7 +100,7 @@ class PairMLP(Similarity):
         if len(X) != len(items):
             msg = (
                 f"{_CALL}: {len(X)} vectors for {len(items)} items. "
-                "Pass one row an item, in the order of the items."
+                "Pass one row per item, in the order of the items."
             )
             raise InputError(msg)
         return _MLPScorer(self, X)
@@ -252,7 +252,7 @@ def check_vectors(vectors: Any, call: str, width: int | None = None) -> Float32:
     expected = "(n, d)" if width is None else f"(n, {width})"
     if X.ndim != 2 or X.dtype.kind not in "biuf" or width not in (None, X.shape[1]):
         msg = (
-            f"{call}: needs an {expected} array of real numbers, one row an item; got "
+            f"{call}: needs an {expected} array of real numbers, one row per item; got "
             f"{type(vectors).__name__} that gives shape {X.shape} and dtype {X.dtype}. "
             "Pass the vectors that the network was trained on."
         )

@@ -53,7 +53,7 @@ def train_pair_mlp(
     Parameters
     ----------
     vectors
-        (n, d) array, one row an item.
+        (n, d) array, one row per item.
     pairs
         (m, 2) array of positions.
     labels
@@ -219,7 +219,7 @@ def _check_device(device: Any) -> str:
 
 def _check_pairs(pairs: ArrayLike, labels: ArrayLike, n: int) -> tuple[Any, Any]:
     p = check_array(_CALL, "pairs", pairs, "an (m, 2) array of positions")
-    cure = f"{len(p) if p.ndim else 1} numbers between 0 and 1, one a pair"
+    cure = f"{len(p) if p.ndim else 1} numbers between 0 and 1, one per pair"
     y = check_array(_CALL, "labels", labels, cure)
     shaped = p.ndim == 2 and p.shape[1] == 2 and p.dtype.kind in "iu" and len(p)
     if not shaped or p.min() < 0 or p.max() >= n:
@@ -232,7 +232,7 @@ def _check_pairs(pairs: ArrayLike, labels: ArrayLike, n: int) -> tuple[Any, Any]
     if not right or not ((y >= 0) & (y <= 1)).all():
         msg = (
             f"{_CALL}: labels has shape {y.shape} and dtype {y.dtype}; expected "
-            f"{len(p)} numbers between 0 and 1, one a pair."
+            f"{len(p)} numbers between 0 and 1, one per pair."
         )
         raise InputError(msg)
     return p.astype(np.int64), y.astype(np.float32)

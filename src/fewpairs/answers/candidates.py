@@ -1,4 +1,4 @@
-"""Candidates: partners that may be among the most similar, without all n² pairs.
+"""Proposer: partners that may be among the most similar, without all n² pairs.
 
 What a model answers is nearly a product of vectors: the low rank, with the prior's
 embeddings scaled by the slope of its curve beside it. The largest products of these
@@ -25,7 +25,7 @@ from fewpairs.model.model import Model
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
-__all__ = ["Candidates", "View", "candidates_of", "chunks", "is_large", "views"]
+__all__ = ["Proposer", "View", "candidates_of", "chunks", "is_large", "views"]
 
 _PAIRS = 1 << 21  # candidates at once
 _IN_RANGE = 1e-15, 1e15  # sizes that single precision can square safely
@@ -90,7 +90,7 @@ def views(model: Model) -> list[View]:
     return found
 
 
-class Candidates:
+class Proposer:
     """Proposes partners of items, by the largest products of their vectors.
 
     Memory: n·d for every view.
@@ -134,10 +134,10 @@ class Candidates:
         return self._made[which].search(view.asked(rows), count)[0]
 
 
-def candidates_of(approx: Approximation, by: str | None = None) -> Candidates:
+def candidates_of(approx: Approximation, by: str | None = None) -> Proposer:
     """Return what proposes for an approximation, made once."""
     key = f"candidates by {by}"
-    made = Candidates(views(approx.model), by=by)  # builds nothing yet
+    made = Proposer(views(approx.model), by=by)  # builds nothing yet
     found: Candidates = approx.indexes.setdefault(key, made)
     return found
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.blockwise import blockwise
-from fewpairs.answers.candidates import Candidates, candidates_of, chunks, is_large
+from fewpairs.answers.candidates import Proposer, candidates_of, chunks, is_large
 from fewpairs.answers.ranking import known_best, rank
 from fewpairs.checks import check_choice, check_whole
 from fewpairs.errors import BudgetError, InputError, MissingExtraError
@@ -133,9 +133,7 @@ def _check_candidates(approx: Approximation, candidates: Any, k: int, call: str)
 # --- candidates ------------------------------------------------------------------
 
 
-def _proposing(
-    approx: Approximation, index: Any, k: int, call: str
-) -> Candidates | None:
+def _proposing(approx: Approximation, index: Any, k: int, call: str) -> Proposer | None:
     """Return what proposes candidates; ``None`` where all pairs are looked at."""
     if isinstance(index, str) and index in _GONE:
         msg = (
@@ -157,7 +155,7 @@ def _proposing(
 
 
 def _proposed(
-    approx: Approximation, proposing: Candidates, k: int, most: int, shown: Progress
+    approx: Approximation, proposing: Proposer, k: int, most: int, shown: Progress
 ) -> tuple[Indices, NDArray[Any]]:
     """Return the best of what is proposed and what is known, part by part."""
     n = approx.shape[0]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from fewpairs.answers.candidates import Candidates, chunks, is_large
+from fewpairs.answers.candidates import Proposer, chunks, is_large
 from fewpairs.answers.ranking import distinct, known_best
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Corrected
@@ -40,7 +40,7 @@ class Linked(Protocol):
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the similarities of pairs."""
 
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Proposer:
         """Return what proposes partners of items."""
 
     def corrected(self) -> Corrected | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fewpairs.answers.candidates import Candidates, View
+from fewpairs.answers.candidates import Proposer, View
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Corrected, Rows
 from fewpairs.matrix.entries import Entries
@@ -88,11 +88,11 @@ class FactoredPart:
             return there
         return np.asarray((there + self._directed(j, i)) / 2)
 
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Proposer:
         """Return what proposes partners of items."""
         if self.signs is not None:
-            return Candidates([View(self.rows, self.signs)])
-        return Candidates([View(self.rows, other=_mirrored(self.rows, signs=None))])
+            return Proposer([View(self.rows, self.signs)])
+        return Proposer([View(self.rows, other=_mirrored(self.rows, signs=None))])
 
     def corrected(self) -> Corrected:
         """Return the rows, and what the exact entries add to their products."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from fewpairs.answers.candidates import Candidates, views
+from fewpairs.answers.candidates import Proposer, views
 from fewpairs.answers.clustering import linkage as tree
 from fewpairs.answers.clustering.components import (
     Linked,
@@ -99,9 +99,9 @@ class Answers:
         there, back = self.approx.pairs(i, j), self.approx.pairs(j, i)
         return np.asarray((there + back) * there.dtype.type(0.5))
 
-    def candidates(self) -> Candidates:
+    def candidates(self) -> Proposer:
         """Return what proposes partners of items."""
-        return Candidates(views(self.approx.model))
+        return Proposer(views(self.approx.model))
 
     def corrected(self) -> None:
         """Return nothing: a student or a clipped value has no factors."""

@@ -138,7 +138,7 @@ def candidates_of(approx: Approximation, by: str | None = None) -> Proposer:
     """Return what proposes for an approximation, made once."""
     key = f"candidates by {by}"
     made = Proposer(views(approx.model), by=by)  # builds nothing yet
-    found: Candidates = approx.indexes.setdefault(key, made)
+    found: Proposer = approx.indexes.setdefault(key, made)
     return found
 
 

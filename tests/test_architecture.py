@@ -139,15 +139,44 @@ def test_every_verb_is_carried_out_by_a_function_of_the_same_parameters():
         assert list(taken)[1 : len(stated) + 1] == stated, name
 
 
-def test_a_scorer_is_called_in_one_place():
-    callers = set()
-    for name, path in modules():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                owner = ast.unparse(node.func.value)
-                if node.func.attr in ("pairs", "block") and "scorer" in owner:
-                    callers.add(name)
-    assert callers == {"execution.calling", "testing"}
+class Watched(fp.Scorer):
+    """Says who called it, and how many pairs it was asked for."""
+
+    def __init__(self, X):
+        self.n, self.X = len(X), X
+        self.callers, self.asked = set(), 0
+
+    def pairs(self, i, j):
+        self.callers.add(sys._getframe(1).f_globals["__name__"])
+        self.asked += len(i)
+        return np.einsum("nd,nd->n", self.X[i], self.X[j])
+
+    def block(self, rows, columns):
+        self.callers.add(sys._getframe(1).f_globals["__name__"])
+        self.asked += len(rows) * len(columns)
+        return self.X[rows] @ self.X[columns].T
+
+
+class Watching(fp.Similarity):
+    def bind(self, items):
+        self.scorer = Watched(np.asarray(items))
+        return self.scorer
+
+
+def test_a_scorer_is_called_in_one_place_and_every_call_is_counted():
+    X = np.random.default_rng(0).standard_normal((80, 4))
+    similarity = Watching()
+    approx = fp.approximate(X, similarity, budget=0.4)
+    scorer, reader = similarity.scorer, approx.reader("test")
+    assert scorer.asked == approx.evaluations
+    approx.neighbors(3, evaluations=400)
+    approx.search(5, k=3, evaluations=20)
+    approx.cluster(0.5, evaluations=20)
+    assert scorer.asked == approx.evaluations + reader.evaluations
+    assert reader.evaluations > 0
+    larger = approx.grow(0.9)
+    assert larger.evaluations == scorer.asked
+    assert scorer.callers == {"fewpairs.execution.calling"}
 
 
 def test_importing_fewpairs_imports_no_heavy_library():

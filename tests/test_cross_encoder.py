@@ -17,8 +17,7 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 from fewpairs.similarity.base import Interrupted  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_layers import Linear, PackedLinear  # noqa: E402
-from fewpairs.similarity.cross_encoder.flat_forward import FlatForward  # noqa: E402
-from fewpairs.similarity.cross_encoder.flat_layers import NativeLayer, TorchLayer  # noqa: E402
+from fewpairs.similarity.cross_encoder.flat_layers import NativeLayer  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_batches import (  # noqa: E402
@@ -101,9 +100,7 @@ native_only = pytest.mark.skipif(
 def test_the_lean_forward_is_used_and_equals_the_plain_one(folder):
     similarity = encoder(folder)
     scorer = similarity.bind(texts(16))
-    forward = scorer._batch_scorers[0].forward
-    assert isinstance(forward, FlatForward)
-    assert isinstance(forward._layers[0], NativeLayer)
+    assert scorer.backend == "compiled layers, packed pairs, on cpu"
     i, j = everything(16)
     lean = scorer.pairs(i, j)
     take_the_padded_way(similarity, scorer, plain_forward(similarity._models[0]))
@@ -115,7 +112,7 @@ def test_layers_that_have_no_native_code_run_by_torch(tmp_path, options):
     folder = save_tiny(tmp_path / "m", "roberta", **options)
     items = texts(16)
     scorer = encoder(folder).bind(items)
-    assert isinstance(scorer._batch_scorers[0].forward._layers[0], TorchLayer)
+    assert scorer.backend == "torch layers, packed pairs, on cpu"
     i, j = everything(16)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
@@ -157,14 +154,14 @@ def test_wrong_packed_products_are_found_out(folder, monkeypatch):
 
     monkeypatch.setattr(Packing, "pack", packed_wrongly)
     scorer = encoder(folder).bind(texts(8))
-    assert isinstance(scorer._batch_scorers[0].forward._layers[0], TorchLayer)
+    assert scorer.backend == "torch layers, packed pairs, on cpu"
 
 
 def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):
     folder = save_tiny(tmp_path / "m", "bert", layers=1)
     items = texts(12)
     scorer = encoder(folder).bind(items)
-    assert isinstance(scorer._batch_scorers[0].forward, BertForward)
+    assert scorer.backend.startswith("torch, padded pairs")
     i, j = everything(12)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
@@ -234,7 +231,7 @@ def test_other_architectures_run_with_their_own_forward(tmp_path):
         0
     ].attention.self.query = torch.nn.Identity()
     scorer = similarity.bind(texts(5))
-    assert not isinstance(scorer._batch_scorers[0].forward, BertForward | FlatForward)
+    assert scorer.backend == "transformers, on cpu"
     assert np.isfinite(scorer.block(np.arange(5), np.arange(5))).all()
 
 

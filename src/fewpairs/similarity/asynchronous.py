@@ -168,6 +168,8 @@ class _AsyncSimilarity(Similarity):
 
 
 class _AsyncScorer(Scorer):
+    backend = "asyncio"
+
     def __init__(self, similarity: _AsyncSimilarity, items: list[Any]) -> None:
         self.n = len(items)
         self.chunk = similarity.chunk

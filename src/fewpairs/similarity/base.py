@@ -63,6 +63,8 @@ class Scorer(ABC):
     chunk
         Pairs that make one good call. Readers split larger requests, so a chunk
         bounds memory and what an interruption can cost. It never changes a value.
+    backend
+        What does the work, in a few words: a fallback shows here.
     price
         Money that one evaluation costs, for the bill; 0 where it costs none. See
         ``spent`` where it depends.
@@ -80,6 +82,7 @@ class Scorer(ABC):
     chunk: int = 1 << 18
     kept: Indices | None = None
     price: float = 0.0
+    backend: str = "Python"
 
     def prepare(self, tell: Callable[[str], None]) -> None:  # noqa: B027 - optional
         """Do now what the first call would do once per process, such as compiling.

@@ -117,6 +117,8 @@ def _unit_rows(vectors: Any) -> NDArray[Any]:
 
 
 class _CosineScorer(Scorer):
+    backend = "NumPy"
+
     chunk = 1 << 20  # a product this large pays for what is done once a chunk
 
     def __init__(self, unit: NDArray[Any]) -> None:

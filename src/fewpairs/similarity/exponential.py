@@ -95,7 +95,7 @@ class Exponential(Similarity):
 class _Exponentials(Scorer):
     def __init__(self, distances: Scorer, gamma: float) -> None:
         self.n, self.kept = distances.n, distances.kept
-        self.chunk = distances.chunk
+        self.chunk, self.backend = distances.chunk, distances.backend
         self._distances, self._gamma = distances, gamma
 
     def prepare(self, tell: Callable[[str], None]) -> None:
@@ -147,7 +147,7 @@ class _WordMovers(Similarity):
 class _WordMoversDistances(Scorer):
     def __init__(self, movers: WMDScorer) -> None:
         self.n, self.kept, self.chunk = movers.n, movers.kept, movers.chunk
-        self._movers = movers
+        self._movers, self.backend = movers, movers.backend
 
     def prepare(self, tell: Callable[[str], None]) -> None:
         self._movers.prepare(tell)

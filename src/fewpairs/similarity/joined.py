@@ -41,7 +41,7 @@ class Joined(Scorer):
         new_items: Sequence[Any],
         call: str,
     ) -> None:
-        self.fitted = like.n
+        self.fitted, self.backend = like.n, like.backend
         self.n = like.n + len(new_items)
         self.dtype, self.chunk, self.price = like.dtype, like.chunk, like.price
         self._blocks = type(like).block is not Scorer.block

@@ -185,6 +185,8 @@ class _MatrixSimilarity(Similarity):
 
 
 class _MatrixScorer(Scorer):
+    backend = "NumPy"
+
     # Reading is all this scorer does: larger chunks keep the overhead small.
     chunk = 1 << 20
 
@@ -207,6 +209,8 @@ class _MatrixScorer(Scorer):
 
 class _RowsScorer(Scorer):
     """New items, which are rows of similarities, before some items of a matrix."""
+
+    backend = "NumPy"
 
     chunk = _MatrixScorer.chunk
 

@@ -202,6 +202,7 @@ class _Remembering(Scorer):
     ) -> None:
         self.n, self.kept, self.dtype = bound.n, bound.kept, bound.dtype
         self.chunk, self.price = bound.chunk, bound.price
+        self.backend = bound.backend
         self._own = threading.local()  # values asked for, of each thread
         self._bound, self._store = bound, similarity.store
         self._table = similarity.store.table(similarity.similarity)

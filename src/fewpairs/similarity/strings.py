@@ -174,6 +174,8 @@ class StringSimilarity(Similarity):
 
 
 class _StringScorer(Scorer):
+    backend = "RapidFuzz"
+
     chunk = 1 << 16
 
     def __init__(self, similarity: StringSimilarity, texts: list[str]) -> None:

@@ -119,6 +119,8 @@ class TokenOverlap(Similarity):
 
 
 class _OverlapScorer(Scorer):
+    backend = "SciPy"
+
     def __init__(self, kind: Kind, incidence: sparse.csr_array) -> None:
         self.n = incidence.shape[0]
         self._kind = kind

@@ -69,6 +69,7 @@ def plain_forward(model: Any) -> Forward:
             arguments["attention_mask"] = inputs.mask.long()
         return model(**arguments).logits
 
+    forward.backend = "transformers"  # type: ignore[attr-defined]
     return forward
 
 
@@ -94,6 +95,7 @@ class BertForward:
         self._pooler = getattr(encoder, "pooler", None)
         self._classifier = model.classifier
         self._attention = product.attention
+        self.backend = f"torch, padded pairs, {product.words}"
         *self._layers, self._last = layers_of(encoder, product)
 
     def __call__(self, inputs: PaddedInputs) -> Any:

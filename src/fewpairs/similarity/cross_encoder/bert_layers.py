@@ -22,6 +22,7 @@ class Linear:
     """A linear layer and its activation."""
 
     attention: Callable[[], AbstractContextManager[Any]] = nullcontext
+    words = "plain products"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
         self._weight, self._bias = weight.detach(), bias.detach()
@@ -60,6 +61,7 @@ class HalfLinear(Linear):
     """
 
     attention = staticmethod(_for_short_texts)
+    words = "half precision"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
         import torch
@@ -84,6 +86,8 @@ class HalfLinear(Linear):
 
 class PackedLinear(Linear):
     """The same on a CPU in float32, by the products that torch.compile would take."""
+
+    words = "packed products"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
         import torch
@@ -118,6 +122,8 @@ class Int8Linear(Linear):
 
     The scale of a batch makes a value depend a little on what else is in the batch.
     """
+
+    words = "8-bit products"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
         import torch

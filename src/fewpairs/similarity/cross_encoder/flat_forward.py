@@ -82,6 +82,7 @@ class FlatForward:
             msg = "a single layer has no queries of all tokens"
             raise AttributeError(msg)
         self._layers = kind.all_of(others)
+        self.backend = f"{kind.words}, packed pairs"
         self._last = LastLayer(last)
         # RoBERTa counts places from its padding token on.
         padding = encoder.embeddings.position_embeddings.padding_idx

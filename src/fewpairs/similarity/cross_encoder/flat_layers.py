@@ -25,6 +25,8 @@ Integers = NDArray[np.int64]
 class TorchLayer:
     """A layer of torch's own operations."""
 
+    words = "torch layers"
+
     def __init__(self, layer: Any) -> None:
         try:
             self._layer = Layer(layer, PackedLinear)
@@ -67,6 +69,8 @@ class NativeLayer:
     Raises ``AttributeError`` where torch has no MKL that can be called, or the layer is
     of another kind.
     """
+
+    words = "compiled layers"
 
     def __init__(self, layer: Any, packing: Any, buffers: "_ThreadBuffers") -> None:
         import torch

@@ -224,6 +224,9 @@ class _CrossScorer(Scorer):
         self._batch_scorers = similarity.batch_scorers(table)
         gpu = self._batch_scorers[0].assembler.device.type == "cuda"
         self.chunk = 1 << 18 if gpu else 1 << 14
+        first = self._batch_scorers[0]
+        how = getattr(first.forward, "backend", "transformers")
+        self.backend = f"{how}, on {first.assembler.device}"
         # Below this number, padding a batch costs less than starting one more.
         self._few = 512 if gpu else 8
         self.truncated = 0

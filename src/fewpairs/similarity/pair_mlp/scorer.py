@@ -171,6 +171,8 @@ class PairMLP(Similarity):
 
 
 class _MLPScorer(Scorer):
+    backend = "NumPy"
+
     dtype = np.dtype(np.float32)
     chunk = 1 << 16
 

@@ -253,6 +253,11 @@ class WMDScorer(Scorer):
         )
         self._threads = similarity.threads or cores()
         self._kernel = _kernel(similarity.device)
+        self.backend = f"compiled code, {self._threads} threads"
+        if self._kernel is reference:
+            self.backend = "SciPy's linear programming"
+        elif similarity.device is not None:
+            self.backend = f"CuPy on {similarity.device}"
         if similarity.device is not None and self._kernel is not reference:
             self.chunk = _CHUNK_ON_GPU
             self._refuse_too_long()

@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 import fewpairs as fp
-from fewpairs.cli.lines import LogProgress
 from fewpairs.cli.output import Out, doing, progress_bar, shown
-from fewpairs.progress import EVALUATING, RichProgress, Status
+from fewpairs.progress import EVALUATING, LogProgress, RichProgress, Status
 from tests.commands import run_here
 
 FORMULAS = ["=1+2 a cat", "+49 a cat", "-a cat", "@SUM(A1) a cat", "\ta cat", "＝a cat"]

@@ -1,12 +1,15 @@
 """One progress object: evaluations, rate, time left, money."""
 
 import io
+import sys
+import threading
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 import fewpairs as fp
-from fewpairs.progress import RichProgress, Status
+from fewpairs.progress import LogProgress, RichProgress, Status, as_progress
 from tests.conftest import random_matrix
 
 K = random_matrix(60, symmetric=True)
@@ -54,6 +57,47 @@ def test_the_bar_shows_rate_and_money():
     text = shown.getvalue()
     assert f"{approx.evaluations:,} evaluations" in text
     assert f"{approx.bill.money:,.2f} spent" in text
+
+
+class Heard(io.StringIO):
+    """A stream that tells of its first line."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = threading.Event()
+
+    def flush(self):
+        self.came.set()
+
+
+def running():
+    """Names of threads, but for those about to end."""
+    for thread in threading.enumerate():
+        if thread.name == "fewpairs.progress":
+            thread.join(60)
+    return [thread.name for thread in threading.enumerate()]
+
+
+def test_without_a_terminal_lines_come_on_stderr_while_it_runs(monkeypatch, capfd):
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setitem(LogProgress.__init__.__kwdefaults__, "every", 0.001)
+    monkeypatch.setattr(sys, "stderr", Heard())
+
+    def judge(a, b):
+        assert sys.stderr.came.wait(60)
+        return float(K[a, b])
+
+    fp.approximate(range(60), judge, method="sms", budget=0.4, progress=True)
+    first = sys.stderr.getvalue().splitlines()[0]
+    assert first.startswith("evaluating: 0 of ")
+    assert "fewpairs.progress" not in running()
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("forced", "shows"), [("1", RichProgress), ("", LogProgress)])
+def test_a_bar_is_for_terminals(monkeypatch, forced, shows):
+    monkeypatch.setenv("FORCE_COLOR", forced)
+    assert isinstance(as_progress(True, "test"), shows)
 
 
 def test_a_watcher_that_knows_nothing_of_money_will_do():

@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fewpairs.cli.lines import LogProgress
-from fewpairs.progress import Progress, RichProgress
+from fewpairs.progress import LogProgress, Progress, RichProgress
 
 __all__ = ["Out", "doing", "progress_bar", "shown", "visible"]
 

@@ -80,9 +80,9 @@ def approximate(
         is evaluated. First, eight entries that it holds are evaluated again, to see
         that they are this similarity's; they count. Not where a fingerprint tells.
     progress
-        ``True`` shows a bar; or a function that is called with a
-        :class:`~fewpairs.progress.Status`; or an object with the methods of
-        :class:`~fewpairs.progress.Progress`.
+        ``True`` shows a bar, or without a terminal a line every ten seconds on stderr;
+        or a function that is called with a :class:`~fewpairs.progress.Status`; or an
+        object with the methods of :class:`~fewpairs.progress.Progress`.
     prior
         A cheap similarity that says something about the expensive one: an (n, d) array
         of embeddings (their cosine), or a :class:`~fewpairs.Similarity`. Not counted;

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from fewpairs.progress import Meter, Status
+from fewpairs.progress.meter import Meter, Status
 
 __all__ = ["LogProgress"]
 
@@ -32,11 +32,13 @@ class LogProgress(Meter):
         self._write, self._every = write, every
         self._due = time.monotonic() + every
         self._ended: threading.Event | None = None
+        self._writing = threading.Lock()
 
     def show(self, status: Status, *, new_stage: bool = False) -> None:
         """Begin and end with what is shown; the lines come by the clock."""
         if status.finished and self._ended is not None:
-            self._ended.set()
+            with self._writing:  # no line comes after the end
+                self._ended.set()
             self._ended = None
         elif new_stage and self._ended is None:
             self._ended = threading.Event()
@@ -50,4 +52,6 @@ class LogProgress(Meter):
     def _tell(self, ended: threading.Event) -> None:
         while not ended.wait(max(0.0, self._due - time.monotonic())):
             self._due = time.monotonic() + self._every
-            self._write(self.status.in_words(self.unit))
+            with self._writing:
+                if not ended.is_set():
+                    self._write(self.status.in_words(self.unit))

@@ -1,0 +1,25 @@
+"""Progress: how far a long run is, for whoever wants to see it."""
+
+from fewpairs.progress.bar import RichProgress
+from fewpairs.progress.choosing import as_progress
+from fewpairs.progress.log import LogProgress
+from fewpairs.progress.meter import (
+    EVALUATING,
+    Callback,
+    Meter,
+    Progress,
+    Silence,
+    Status,
+)
+
+__all__ = [
+    "EVALUATING",
+    "Callback",
+    "LogProgress",
+    "Meter",
+    "Progress",
+    "RichProgress",
+    "Silence",
+    "Status",
+    "as_progress",
+]

@@ -233,6 +233,38 @@ def kill_saves(path):
     assert fp.load(path).dense().tobytes() == answers[1]
 
 
+def kill_runs(path):
+    """Kill `fewpairs approximate --force`, which replaces a run, at every step."""
+    from fewpairs.cli.folder import open_run, write_run
+    from fewpairs.cli.inputs import Reading, parse
+
+    path, how = Path(path), Reading()
+    facts = {"similarity": {"name": "ratio"}, "prior": None}
+
+    def written(letters):
+        texts = [letters * t for t in range(1, 13)]
+        given = parse("\n".join(texts).encode(), "lines", "texts.txt", how)
+        similarity = fp.StringSimilarity("ratio")
+        approx = fp.approximate(given.texts, similarity, method="nystrom", budget=0.9)
+        force = path.exists() or path.with_name(f".{path.name}-replaced").exists()
+        write_run(path, approx, given, how, facts, force=force)
+
+    def answers():
+        run = open_run(path)
+        return run.texts, run.approx.dense().tobytes()
+
+    both = []
+    for letters in ("ab", "xyz"):
+        written(letters)
+        both.append(answers())
+
+    def check():
+        assert answers() in both
+
+    kill_everywhere(lambda: written("ab"), lambda: written("xyz"), check)
+    assert answers() == both[1]
+
+
 def hold(store):
     """Hold a ledger until standard input ends."""
     with fp.Ledger(store).session():
@@ -291,5 +323,5 @@ if __name__ == "__main__":
     if name == "kill_often":
         kill_often(*arguments[:4], int(arguments[4]))
     else:
-        jobs = (hold, interrupted, kill_repairs, kill_saves, run)
+        jobs = (hold, interrupted, kill_repairs, kill_saves, kill_runs, run)
         {job.__name__: job for job in jobs}[name](*arguments)

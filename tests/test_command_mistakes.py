@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -306,6 +307,23 @@ def test_force_replaces_a_run_but_no_files_of_others(
     assert "thesis.txt, which is none of fewpairs' files" in done.stderr
     assert (target / "thesis.txt").read_text() == "mine"
     assert (target / "run.json").is_file()
+
+
+def test_a_run_that_cannot_be_replaced_stays(folder, tmp_path, capfd, monkeypatch):
+    line = f"approximate good.txt -s ratio -b 100% -o {tmp_path / 'out'}".split()
+    assert run_here(line, folder, capfd, monkeypatch).returncode == 0
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    rename = Path.rename
+
+    def full(source, target):
+        if target.name == "out" and not source.match("*-replaced"):
+            raise OSError(28, "No space left on device")
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    done = run_here([*line, "--force"], folder, capfd, monkeypatch)
+    assert done.returncode != 0
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
 
 def test_a_damaged_run_says_so(folder, tmp_path, capfd, monkeypatch):

@@ -175,11 +175,12 @@ def test_an_error_while_overwriting_leaves_what_was_there(tmp_path, monkeypatch)
     assert after == before
 
 
-def test_a_kill_while_overwriting_leaves_the_old_or_the_new(tmp_path):
+@pytest.mark.parametrize("job", ["kill_saves", "kill_runs"])
+def test_a_kill_while_overwriting_leaves_the_old_or_the_new(tmp_path, job):
     root = Path(children.__file__).parents[1]
     path = os.pathsep.join([str(root), *sys.path])
     done = subprocess.run(
-        [sys.executable, "-m", "tests.children", "kill_saves", tmp_path / "run"],
+        [sys.executable, "-m", "tests.children", job, tmp_path / "run"],
         env={**os.environ, "PYTHONPATH": path},
         cwd=root,
         check=True,

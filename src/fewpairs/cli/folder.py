@@ -86,6 +86,7 @@ class SavedRun:
 
 def check_free(path: Path, *, force: bool) -> None:
     """Refuse a folder that exists, unless it is a run that may be replaced."""
+    _bring_back(path)
     if not path.exists():
         return
     if not (path / _INDEX).is_file():
@@ -128,7 +129,7 @@ def write_run(
     *,
     force: bool,
 ) -> None:
-    """Write all of a run, or nothing."""
+    """Write all of a run, or nothing; a run that it replaces is there until then."""
     check_free(path, force=force)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
@@ -158,16 +159,44 @@ def write_run(
         (draft / _INDEX).write_text(
             text + "\n", encoding="utf-8", errors="backslashreplace"
         )
-        if path.exists():
-            shutil.rmtree(path)
-        draft.rename(path)
+        _put(draft, path)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
 
 
+def _put(draft: Path, path: Path) -> None:
+    """Give the draft its name; what had it goes once the draft is there.
+
+    No two folders change their names at one time. A run that was killed between the
+    two steps is found aside by the next command, and brought back.
+    """
+    aside = _aside(path)
+    if path.exists():
+        shutil.rmtree(aside, ignore_errors=True)
+        path.rename(aside)
+    try:
+        draft.rename(path)
+    except BaseException:
+        _bring_back(path)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _bring_back(path: Path) -> None:
+    """Undo a replacement that was not finished."""
+    aside = _aside(path)
+    if (aside / _INDEX).is_file() and not path.exists():
+        aside.rename(path)
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{path.name}-replaced")
+
+
 def open_run(path: Path) -> SavedRun:
     """Open the folder of a run."""
+    _bring_back(path)
     index = path / _INDEX
     if not index.is_file():
         what = "is a file" if path.is_file() else "is no run of fewpairs"

@@ -58,6 +58,24 @@ def test_extreme_values_leak_neither_warnings_nor_errors(method, name):
                 assert not np.isnan(answer).any()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_values_whose_sums_are_no_numbers_are_refused_by_their_pair(method):
+    budget = 1.0 if method == "optimal" else 0.5
+    K = np.where(np.abs(SHAPE) > 0.2, SHAPE, 0.2) * 1.7e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        message = r"returned \S+e\+30\d for items .* between ±1e\+300\. Scale the"
+        with pytest.raises(fp.SimilarityError, match=message) as caught:
+            fp.approximate(None, K, method=method, budget=budget)
+    assert abs(K[caught.value.pair]) > 1e300
+
+
+def test_single_precision_may_use_its_whole_range():
+    K = (SHAPE / np.abs(SHAPE).max()).astype(np.float32) * np.finfo(np.float32).max
+    approx = fp.approximate(None, K, method="sicur", budget=0.5)
+    assert np.isfinite(approx.certificate.relative_error)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e160, 1e200])
 @pytest.mark.parametrize("method", ["nystrom", "regularized", "sicur", "optimal"])
 def test_a_matrix_of_any_size_is_approximated_as_well(method, scale):

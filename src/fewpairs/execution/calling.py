@@ -14,6 +14,7 @@ from fewpairs.types import Indices
 __all__ = ["Outcome", "Task", "call"]
 
 _HALF = (np.float16, np.float32)
+_LARGEST = 1e300  # sums of 10⁸ such values are still numbers
 
 
 class Task(NamedTuple):
@@ -46,8 +47,9 @@ def call(
 ) -> Outcome:
     """Do a task; ``name`` is what messages call the similarity.
 
-    A value that is not finite, or beyond its declared ``bounds``, is an error; what
-    else the call returned has been paid for and is kept.
+    A value that is not finite, beyond ±1e300, where sums are no numbers any more, or
+    beyond its declared ``bounds`` is an error; what else the call returned has been
+    paid for and is kept.
     """
     a, b, block, both = task
     if not both:
@@ -108,9 +110,11 @@ def _score(
         return Outcome(np.full(shape, np.nan), 0, seconds, error, spent or 0.0)
     # Integers and half floats would overflow where both orders are averaged.
     precise = out.astype(np.float32 if out.dtype in _HALF else np.float64, copy=False)
-    finite = np.isfinite(precise)
-    done = precise.size if error is None else int(finite.sum())
-    good = finite if bounds is None else finite & _within(precise, bounds, out.dtype)
+    done = precise.size if error is None else int(np.isfinite(precise).sum())
+    single = precise.dtype == np.float32  # all of its range will do
+    good = np.isfinite(precise) if single else np.abs(precise) <= _LARGEST
+    if bounds is not None:
+        good &= _within(precise, bounds, out.dtype)
     if not good.all():
         error = error or _no_similarity(name, bounds, precise, good, (a, b))
         precise = np.where(good, precise, np.nan)
@@ -129,7 +133,9 @@ def _no_similarity(
     at = tuple(int(t) for t in np.argwhere(~good)[0])
     i, j = items[0][at[0]], items[1][at[-1]]
     what = "every similarity must be a finite number. Mend the similarity"
-    if bounds is not None and np.isfinite(values[at]):
+    if _LARGEST < abs(values[at]) < np.inf:
+        what = f"it must be between ±{_LARGEST:g}. Scale the similarity"
+    elif bounds is not None and np.isfinite(values[at]):
         what = (
             f"its bounds are declared as ({bounds[0]:g}, {bounds[1]:g}). Mend the "
             "similarity or its bounds"

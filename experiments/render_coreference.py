@@ -53,7 +53,7 @@ pairwise network reads [a; b; a∘b] and has one hidden layer of 128. Average li
 known topics; the threshold is tuned on the dev topics with the exact matrix. CoNLL F₁ is
 the mean F₁ of MUC, B³ and CEAFe, without singletons on either side. The default gets the
 price of s columns; its prior is the cosine of the mentions' vectors, which the network
-has to read anyway. "BudgetSplit": with the prior, a fifth of the same budget is kept for
+has to read anyway. "Settled": with the prior, a fifth of the same budget is kept for
 `approx.cluster(evaluations=…)`, which reads pairs of clusters that are near the threshold;
 the error is that before it.
 """

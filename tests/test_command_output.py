@@ -3,8 +3,10 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import threading
+from types import SimpleNamespace
 
 import pyarrow.parquet
 import pytest
@@ -12,7 +14,7 @@ from rich.console import Console
 
 import fewpairs as fp
 from fewpairs.cli.output import Out, doing, progress_bar, shown
-from fewpairs.progress import EVALUATING, LogProgress, RichProgress, Status
+from fewpairs.progress import EVALUATING, LogProgress, RichProgress, Status, meter
 from tests.commands import run_here
 
 FORMULAS = ["=1+2 a cat", "+49 a cat", "-a cat", "@SUM(A1) a cat", "\ta cat", "＝a cat"]
@@ -223,12 +225,17 @@ def test_the_time_left_goes_down_between_evaluations_and_then_is_not_known():
     assert str(computing) == "computing for 31 s: 500 of 2,000 evaluations"
 
 
-def test_a_bar_says_what_is_done_and_no_time_that_nobody_knows():
+def test_a_bar_says_what_is_done_and_no_time_that_nobody_knows(monkeypatch):
+    clock = SimpleNamespace(monotonic=itertools.count(0.0, 1e-3).__next__)
+    monkeypatch.setattr(meter, "time", clock)
     written = io.StringIO()
     console = Console(file=written, force_terminal=True, width=200)
     bar = RichProgress(console)
     bar.start(EVALUATING, 100)
-    bar.advance(50)
+    for _ in range(50):
+        bar.advance(1)
+    bar._bars.refresh()
+    assert "left 0:00:0" in written.getvalue()
     bar.note("finding candidates")
     bar._bars.refresh()
     last = written.getvalue().rsplit("finding candidates", 1)[1]

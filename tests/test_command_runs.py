@@ -324,7 +324,6 @@ def test_a_terminal_shows_bars_and_stays_clean(folder):
     )
     assert code == 0, text
     assert "evaluations" in text
-    assert "left" in text
     assert "\x1b[2K" in text  # a line is drawn again: the bar moves
     code, text = run_in_terminal("report", "bars", cwd=folder)
     assert code == 0, text

@@ -1,6 +1,5 @@
 """Cross-encoders give what sentence-transformers gives, and refuse bad input."""
 
-import importlib.util
 import os
 import warnings
 from pathlib import Path
@@ -17,7 +16,7 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 from fewpairs.similarity.base import Interrupted  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_layers import Linear, PackedLinear  # noqa: E402
-from fewpairs.similarity.cross_encoder.flat_layers import NativeLayer  # noqa: E402
+from fewpairs.similarity.cross_encoder.flat_layers import TorchLayer  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_batches import (  # noqa: E402
@@ -90,17 +89,10 @@ def test_equals_sentence_transformers_with_and_without_truncation(folder, longes
     assert np.abs(got - reference(folder, items, i, j)).max() < 1e-5
 
 
-native_only = pytest.mark.skipif(
-    not (torch.backends.mkl.is_available() and importlib.util.find_spec("numba")),
-    reason="native layers need numba and a PyTorch with MKL",
-)
-
-
-@native_only
 def test_the_lean_forward_is_used_and_equals_the_plain_one(folder):
     similarity = encoder(folder)
     scorer = similarity.bind(texts(16))
-    assert scorer.backend == "compiled layers, packed pairs, on cpu"
+    assert scorer.backend == "torch, packed pairs, on cpu"
     i, j = everything(16)
     lean = scorer.pairs(i, j)
     take_the_padded_way(similarity, scorer, plain_forward(similarity._models[0]))
@@ -112,7 +104,7 @@ def test_layers_that_have_no_native_code_run_by_torch(tmp_path, options):
     folder = save_tiny(tmp_path / "m", "roberta", **options)
     items = texts(16)
     scorer = encoder(folder).bind(items)
-    assert scorer.backend == "torch layers, packed pairs, on cpu"
+    assert scorer.backend == "torch, packed pairs, on cpu"
     i, j = everything(16)
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
@@ -122,7 +114,6 @@ def test_layers_that_have_no_native_code_run_by_torch(tmp_path, options):
 )
 @pytest.mark.parametrize("kind", ["gelu", "gelu_new", "relu"])
 def test_packed_weights_give_what_the_others_give(tmp_path, kind, monkeypatch):
-    monkeypatch.setattr(NativeLayer, "__init__", no_such_thing)
     similarity = encoder(save_tiny(tmp_path / "m", "bert", activation=kind))
     scorer = similarity.bind(texts(16))
     up = scorer._batch_scorers[0].forward._layers[0]._layer._up
@@ -135,7 +126,6 @@ def test_packed_weights_give_what_the_others_give(tmp_path, kind, monkeypatch):
 
 
 def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch):
-    monkeypatch.setattr(NativeLayer, "__init__", no_such_thing)
     monkeypatch.setattr(PackedLinear, "__init__", no_such_thing)
     items = texts(12)
     scorer = encoder(folder).bind(items)
@@ -144,17 +134,11 @@ def test_without_packed_products_the_lean_forward_still_runs(folder, monkeypatch
     assert np.abs(scorer.pairs(i, j) - reference(folder, items, i, j)).max() < 1e-5
 
 
-def test_wrong_packed_products_are_found_out(folder, monkeypatch):
-    from fewpairs.kernels.transformer.packed_products import Packing
-
-    pack = Packing.pack
-
-    def packed_wrongly(self, weight, *, rows):
-        return pack(self, 1.001 * weight if rows == BIN else weight, rows=rows)
-
-    monkeypatch.setattr(Packing, "pack", packed_wrongly)
+def test_a_forward_pass_that_gives_other_logits_is_not_taken(folder, monkeypatch):
+    rest = TorchLayer.rest
+    monkeypatch.setattr(TorchLayer, "rest", lambda *given: 1.001 * rest(*given))
     scorer = encoder(folder).bind(texts(8))
-    assert scorer.backend == "torch layers, packed pairs, on cpu"
+    assert scorer.backend.startswith("torch, padded pairs")
 
 
 def test_a_model_of_one_layer_runs_in_padded_batches(tmp_path):

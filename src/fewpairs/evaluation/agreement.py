@@ -27,13 +27,7 @@ def pearson(truth: ArrayLike, scores: ArrayLike) -> float:
     >>> round(pearson([1, 2, 3, 4], [1, 3, 2, 4]), 3)
     0.8
     """
-    a, b = _pair(truth, scores, "pearson")
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.abs(a).max() * np.abs(b).max())
-    if scale == 0:
-        return float("nan")
-    a, b = a / np.abs(a).max(), b / np.abs(b).max()
-    return float(np.clip(a @ b / np.sqrt((a @ a) * (b @ b)), -1.0, 1.0))
+    return _correlation(truth, scores, "pearson")
 
 
 def spearman(truth: ArrayLike, scores: ArrayLike) -> float:
@@ -45,10 +39,7 @@ def spearman(truth: ArrayLike, scores: ArrayLike) -> float:
     >>> spearman([1, 2, 3, 4], [1, 8, 9, 100])
     1.0
     """
-    from scipy.stats import rankdata
-
-    a, b = _pair(truth, scores, "spearman")
-    return pearson(rankdata(a), rankdata(b))
+    return _correlation(truth, scores, "spearman")
 
 
 class Classified(NamedTuple):
@@ -173,13 +164,18 @@ def recall_at_k(truth: ArrayLike, found: ArrayLike, k: int | None = None) -> flo
     return float(hits.mean())
 
 
-def _pair(truth: Any, scores: Any, call: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _correlation(truth: Any, scores: Any, call: str) -> float:
+    from scipy import stats
+
     a, b = _numbers(truth, call), _numbers(scores, call)
     _check_shapes(a, b, call)
     if len(a) < 2:
         msg = f"{call}: needs at least two values; got {len(a)}."
         raise InputError(msg)
-    return a, b
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    function: Any = stats.pearsonr if call == "pearson" else stats.spearmanr
+    return float(function(a, b).statistic)
 
 
 def _numbers(values: Any, call: str) -> NDArray[np.float64]:

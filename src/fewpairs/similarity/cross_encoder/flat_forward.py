@@ -13,7 +13,6 @@ from fewpairs.similarity.cross_encoder.bert_forward import agree
 from fewpairs.similarity.cross_encoder.bert_layers import encoder_of
 from fewpairs.similarity.cross_encoder.flat_layers import (
     LastLayer,
-    NativeLayer,
     TorchLayer,
 )
 from fewpairs.similarity.cross_encoder.flat_pairs import (
@@ -39,40 +38,31 @@ def flat_way(
 
     None for models that are no BERT, or one with a difference that is not known here.
     """
-    for kind in (NativeLayer, TorchLayer):
-        try:
-            forward = FlatForward(model, kind)
-            assembler = FlatAssembler(
-                template,
-                texts,
-                model.device,
-                first=forward.first,
-                width=forward.width,
-            )
-            every = Batch(0, len(logits), 0, full=False)
-            got = forward(assembler.assemble(assembler.prepare(cuts), every))
-        except (
-            AttributeError,
-            ImportError,
-            OSError,
-            TypeError,
-            RuntimeError,
-            ValueError,
-        ):
-            continue
-        if agree(got, logits):
-            return assembler, forward
-    return None
+    try:
+        forward = FlatForward(model)
+        assembler = FlatAssembler(
+            template,
+            texts,
+            model.device,
+            first=forward.first,
+            width=forward.width,
+        )
+        every = Batch(0, len(logits), 0, full=False)
+        got = forward(assembler.assemble(assembler.prepare(cuts), every))
+    except (AttributeError, TypeError, RuntimeError, ValueError):
+        return None
+    return (assembler, forward) if agree(got, logits) else None
 
 
 class FlatForward:
     """The forward pass of a BERT or RoBERTa classifier of two layers or more.
 
-    ``kind`` is that of its layers. Raises ``AttributeError`` where the model is built
-    differently, or the layers are not to be had here.
+    Raises ``AttributeError`` where the model is built differently.
     """
 
-    def __init__(self, model: Any, kind: type[NativeLayer] | type[TorchLayer]) -> None:
+    backend = "torch, packed pairs"
+
+    def __init__(self, model: Any) -> None:
         encoder = encoder_of(model)
         self._embeddings = encoder.embeddings
         self._pooler = getattr(encoder, "pooler", None)
@@ -81,8 +71,7 @@ class FlatForward:
         if not others:
             msg = "a single layer has no queries of all tokens"
             raise AttributeError(msg)
-        self._layers = kind.all_of(others)
-        self.backend = f"{kind.words}, packed pairs"
+        self._layers = [TorchLayer(layer) for layer in others]
         self._last = LastLayer(last)
         # RoBERTa counts places from its padding token on.
         padding = encoder.embeddings.position_embeddings.padding_idx

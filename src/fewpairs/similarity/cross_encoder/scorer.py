@@ -62,8 +62,7 @@ class CrossEncoder(Similarity):
     tokenized once; pairs of one length make batches without padding, assembled on the
     device. On several GPUs batches are shared out. On a CPU every core takes its own,
     pairs of all lengths lie one after another, and what the first layer makes of a text
-    is computed once for all pairs that have it in the same place. The code for it
-    is compiled when texts are first bound on a machine, which takes some seconds.
+    is computed once for all pairs that have it in the same place.
 
     Evaluations: one per pair, and one model call (two with ``symmetric=True``).
 

@@ -1,1 +1,0 @@
-"""Layers of a transformer, compiled for a CPU."""

@@ -30,7 +30,7 @@ docs: $(VENV)/.installed-docs  ## build the site into build/site
 bench-peers: $(VENV)/.installed-experiments  ## other libraries on the same tasks, into docs/peers.md
 	$(BIN)/python -m experiments.peers
 
-reproduce: $(VENV)/.installed-experiments  ## the paper's tables and figures, into docs/reproduction.md
+reproduce: $(VENV)/.installed-experiments  ## the paper's tables and figures, into docs/lab/reproduction.md
 	$(BIN)/python -m experiments
 
 reproduce-%: $(VENV)/.installed-experiments  ## one of them, such as reproduce-glue

@@ -33,7 +33,7 @@ class Entry:
     figures
         Files in docs/figures.
     section
-        ``module:function`` that writes its part of docs/reproduction.md.
+        ``module:function`` that writes its part of docs/lab/reproduction.md.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Write docs/reproduction.md and docs/figures from the results, and nothing else."""
+"""Write docs/lab/reproduction.md and its figures from the results, and nothing else."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,7 +10,7 @@ from experiments.manifest import MANIFEST, RESULTS, Entry
 
 __all__ = ["render"]
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parent.parent / "docs" / "lab"
 HEAD = """# The paper, reproduced
 
 Ray, Monath, McCallum & Musco, "Sublinear time approximation of text similarity

@@ -87,7 +87,7 @@ class CrossEncoder(Similarity):
     dtype
         On a GPU ``"float16"``, ``"bfloat16"`` or ``"float32"``, on a CPU ``"float32"``
         or ``"int8"``; ``None`` takes the first of these. int8 is quicker and less
-        exact, see docs/benchmarks.md for both.
+        exact, see docs/lab/benchmarks.md for both.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.

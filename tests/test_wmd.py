@@ -256,7 +256,7 @@ def test_compiling_is_told_once_and_before_anything_is_evaluated(monkeypatch):
 def test_native_code_is_kept_on_disk_and_found_there(tmp_path):
     code = (
         "import numpy as np\n"
-        "from fewpairs.kernels import documents, word_movers\n"
+        "from fewpairs.kernels.wmd import documents, word_movers\n"
         "heard = []\n"
         "found = documents.is_compiled()\n"
         "word_movers.prepare(heard.append)\n"

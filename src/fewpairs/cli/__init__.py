@@ -12,7 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from fewpairs import __version__
-from fewpairs.cli import answering, duplicating, exporting, reporting, running
+from fewpairs.cli import (
+    answering,
+    duplicating,
+    exporting,
+    planning,
+    reporting,
+    running,
+)
 from fewpairs.cli.output import visible
 from fewpairs.errors import (
     BudgetError,
@@ -87,7 +94,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _command in (
-    running.plan,
+    planning.plan,
     running.approximate,
     running.show,
     answering.neighbors,

@@ -15,6 +15,7 @@ from fewpairs.cli.recipes import check_threshold, make_similarity
 from fewpairs.cli.running import read_texts, run_approximation
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
 from fewpairs.errors import InputError
+from fewpairs.matrix.budget import DEFAULT_BUDGET
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import duration
 from fewpairs.types import Indices
@@ -51,7 +52,7 @@ def duplicates(
         ),
     ] = None,
     column: options.Columns = None,
-    budget: options.BudgetText = "5%",
+    budget: options.BudgetText = DEFAULT_BUDGET,
     margin: Annotated[
         float | None,
         typer.Option(
@@ -125,7 +126,8 @@ def duplicates(
         given = read_texts(source, how, say)
         equal = _equal_pairs(given.texts)  # too many are an error before it is paid
         whole = (
-            options.as_budget(budget).is_everything and len(given.texts) <= _ALL_AT_ONCE
+            options.as_budget(budget).is_everything(len(given.texts))
+            and len(given.texts) <= _ALL_AT_ONCE
         )
         if whole and method == "auto":
             recipe = make_similarity(spec)

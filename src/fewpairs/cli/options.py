@@ -168,7 +168,8 @@ BudgetText = Annotated[
     typer.Option(
         "--budget",
         "-b",
-        help="Share of the pairs (5%) or number of evaluations (100000). A hard limit.",
+        help="A hard limit: pairs per item (50/item), a share of the pairs (5%) or a "
+        "number of evaluations (100000).",
     ),
 ]
 PriorName = Annotated[

@@ -1,6 +1,7 @@
 """Budget: the most that a run may spend, parsed once."""
 
 import math
+import re
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -8,13 +9,21 @@ from typing import Any
 from fewpairs.errors import InputError
 from fewpairs.matrix.cost import Cost
 
-__all__ = ["Budget", "GivenBudget"]
+__all__ = ["DEFAULT_BUDGET", "Budget", "GivenBudget"]
+
+DEFAULT_BUDGET = "50/item"  # a share of the pairs would grow with the square of n
 
 _CURE = (
-    'Pass a share of the pairs, such as 0.05 or "5%", a whole number of evaluations, '
-    'such as 100_000, pairs per item, such as "50/item", or None for what the method '
+    'Pass pairs per item, such as "50/item", a share of the pairs, such as 0.05 or '
+    '"5%", a whole number of evaluations, such as 100_000, or None for what the method '
     "needs."
 )
+# What a text is made of; commas, underscores and spaces are taken out first.
+_TEXT = re.compile(
+    r"(?P<currency>[$€£¥]?)(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?P<unit>.*)"
+)
+_TIME = re.compile(r"s|m|h|d|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?")
+_MONEY = re.compile(r"[$€£¥]|usd|eur|gbp|dollars?|euros?")
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,8 @@ class Budget:
         Of the n(n−1)/2 distinct pairs. All of them are everything: the diagonal too,
         and the check of an unproven symmetry on top.
     per_item
-        Pairs read per item: k of them are k·n/2 pairs, up to all pairs.
+        Pairs read per item: k of them are k·n/2 pairs, since a pair has two items;
+        n − 1 or more are everything.
 
     Examples
     --------
@@ -78,39 +88,44 @@ class Budget:
 
     @classmethod
     def _of_text(cls, text: str, name: str) -> "Budget":
-        plain = text.strip().replace(",", "").replace("_", "").replace(" ", "")
-        number, kind = plain, ""
-        for end in ("%", "/item"):
-            if plain.endswith(end):
-                number, kind = plain.removesuffix(end), end
-        try:
-            value = float(number)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
+        found = _TEXT.fullmatch(re.sub(r"[,_\s]", "", text).lower())
+        if found is None:
             msg = f"{name} is {text!r:.60}, which is not a number. {_CURE}"
             raise InputError(msg)
-        if kind == "/item":
-            if not 0 < value < math.inf:
-                msg = f"{name} is {text}; nothing can be read for that. {_CURE}"
-                raise InputError(msg)
-            return cls(f"{value:g}/item", per_item=value)
-        if not kind and number.lstrip("+-").isdigit():
+        number, unit = found["number"], found["unit"]
+        if found["currency"] or _MONEY.fullmatch(unit):
+            raise _later(name, text, "money")
+        if _TIME.fullmatch(unit):
+            raise _later(name, text, "time")
+        if unit == "/item":
+            return cls._of_pairs_per_item(float(number), name, text)
+        if unit not in ("", "%"):
+            msg = f"{name} is {text!r:.60}, and {unit!r:.20} is no unit. {_CURE}"
+            raise InputError(msg)
+        if not unit and number.lstrip("+-").isdigit():
             return cls.of(int(number), name)
-        share = value / 100 if kind else value
+        share = float(number) / 100 if unit else float(number)
         if not 0 < share <= 1:
             msg = f"{name} is {text}; a share lies above 0 and up to 100%. {_CURE}"
             raise InputError(msg)
         return cls.of(share, name)
+
+    @classmethod
+    def _of_pairs_per_item(cls, value: float, name: str, text: str) -> "Budget":
+        if not 0 < value < math.inf:
+            msg = f"{name} is {text}; nothing can be read for that. {_CURE}"
+            raise InputError(msg)
+        return cls(f"{value:g}/item", per_item=value)
 
     @property
     def is_limited(self) -> bool:
         """Whether there is any limit."""
         return self.given is not None
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all pairs may be read."""
+    def is_everything(self, n: int) -> bool:
+        """Whether all pairs of n items may be read: an item has n − 1 of them."""
+        if self.per_item is not None:
+            return self.per_item >= n - 1
         return self.share is not None and self.share >= 1
 
     def limit(self, cost: Cost, *, on_top: int = 0) -> int | None:
@@ -118,16 +133,22 @@ class Budget:
 
         ``on_top`` is what the check of the symmetry takes, where everything is read.
         """
-        if self.evaluations is not None:
-            return self.evaluations
+        if self.is_everything(cost.n):
+            return cost.everything() + on_top
         if self.share is not None:
-            if self.is_everything:
-                return cost.everything() + on_top
             return math.floor(self.share * cost.pairs * cost.each + 1e-9)
         if self.per_item is not None:
-            pairs = min(cost.pairs, math.floor(self.per_item * cost.n / 2 + 1e-9))
-            return pairs * cost.each
-        return None
+            return math.floor(self.per_item * cost.n / 2 + 1e-9) * cost.each
+        return self.evaluations
+
+
+def _later(name: str, text: str, kind: str) -> InputError:
+    """Return the refusal of a kind of budget that no run keeps yet."""
+    msg = (
+        f"{name} is {text!r:.60}, a budget of {kind}: this version cannot keep one, a "
+        f"later one will. fewpairs.plan says what evaluations take. {_CURE}"
+    )
+    return InputError(msg)
 
 
 GivenBudget = float | int | str | Budget | None

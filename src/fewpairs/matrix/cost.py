@@ -92,5 +92,9 @@ class Cost:
         """Return evaluations as a share of the distinct pairs: a float budget."""
         return evaluations / (self.pairs * self.each)
 
+    def per_item(self, evaluations: int) -> float:
+        """Return the pairs per item that evaluations buy: a pair has two items."""
+        return 2 * evaluations / (self.n * self.each)
+
     def _price(self, entries: int, diagonal: int) -> int:
         return entries * self.calls + (0 if self.free_diagonal else diagonal)

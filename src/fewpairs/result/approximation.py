@@ -9,6 +9,7 @@ from scipy import sparse
 
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features
+from fewpairs.matrix.budget import GivenBudget
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.positions import positions_of
 from fewpairs.memory import check_fits
@@ -265,14 +266,14 @@ class Approximation(Verbs):
 
     # --- what it says and keeps -------------------------------------------------------
 
-    def grow(self, budget: float | int) -> "Approximation":
+    def grow(self, budget: GivenBudget) -> "Approximation":
         """Return a better one, for a larger budget; pays only for what is new.
 
         Parameters
         ----------
         budget
-            For everything, what is paid for included: a share of the pairs or a number
-            of evaluations, as in :func:`fewpairs.approximate`.
+            For everything, what is paid for included: ``"100/item"``, a share of the
+            pairs or a number of evaluations, as in :func:`fewpairs.approximate`.
 
         Examples
         --------

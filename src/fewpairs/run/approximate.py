@@ -9,14 +9,12 @@ from fewpairs.checks import check_flag
 from fewpairs.execution import check_executor
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
-from fewpairs.matrix.budget import Budget, GivenBudget
+from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method, with_prior
 from fewpairs.progress import Progress, Status, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.arguments import check_seed, check_target
-from fewpairs.run.budget_split import (
-    foresee,
-)
+from fewpairs.run.budget_split import foresee, warn_of_few
 from fewpairs.run.run import Run
 from fewpairs.similarity.base import Scorer
 from fewpairs.similarity.binding import as_similarity, bind, listed
@@ -32,7 +30,7 @@ def approximate(
     *,
     column: str | None = None,
     method: str | Method = "auto",
-    budget: GivenBudget = 0.05,
+    budget: GivenBudget = DEFAULT_BUDGET,
     seed: int = 0,
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
@@ -62,12 +60,12 @@ def approximate(
         ``fp.SMSNystrom(landmarks=250)``. With a name, the landmarks follow from the
         budget.
     budget
-        A hard limit. A float, or a text such as ``"5%"``, is a share of the n(n−1)/2
-        distinct pairs (1.0 is everything: the diagonal too, and on top the up to eight
-        mirror images that check an unproven symmetry), an int a number of evaluations,
-        ``"50/item"`` 50 pairs per item, that is 25·n, ``None`` what a method with given
-        landmarks needs. A declared diagonal is free. An asymmetric similarity takes two
-        evaluations per pair.
+        A hard limit. ``"50/item"``, the default, is 50 pairs per item, that is 25·n;
+        never more than all pairs. A float, or a text such as ``"5%"``, is a share of
+        the n(n−1)/2 distinct pairs (1.0 is everything: the diagonal too, and on top the
+        up to eight mirror images that check an unproven symmetry), an int a number of
+        evaluations, ``None`` what a method with given landmarks needs. A declared
+        diagonal is free. An asymmetric similarity takes two evaluations per pair.
     seed
         Same seed, same result.
     symmetrize
@@ -156,6 +154,7 @@ def approximate(
         dropped=_dropped(scorer, listed_items),
     )
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
+    warn_of_few(call, allowed, run.cost())
     if target_error is None:
         run.check_memory(expected, call)
         return run.from_nothing(allowed, expected)

@@ -1,10 +1,11 @@
 """Pricing: what a budget buys, landmarks and held-out pairs, before any is paid for."""
 
+import warnings
 from bisect import bisect_right
 from typing import NamedTuple
 
 from fewpairs import memory
-from fewpairs.errors import BudgetError, InputError
+from fewpairs.errors import BudgetError, FewpairsWarning, InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.symmetry import pairs_to_check
@@ -12,7 +13,7 @@ from fewpairs.methods import Method
 from fewpairs.result.certificate import pairs_for
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["BudgetSplit", "check_memory", "foresee", "split_budget"]
+__all__ = ["BudgetSplit", "check_memory", "foresee", "split_budget", "warn_of_few"]
 
 
 class BudgetSplit(NamedTuple):
@@ -42,9 +43,10 @@ def split_budget(
         held_out = min(pairs_for(price, calls), unread)
         return BudgetSplit(method, held_out, price + held_out * calls)
     check = 2 * pairs_to_check(similarity, cost.n, limit)
-    left = limit if budget.is_everything else limit - check
+    left = limit if budget.is_everything(cost.n) else limit - check
     everything = method.everything(cost)
     if everything is not None and everything.price(cost) <= left:
+        method.resolve(cost, left)  # refuses an asymmetric matrix by the method's name
         return BudgetSplit(everything, 0, check + everything.price(cost))
     wanted = pairs_for(left, calls)
     try:
@@ -72,7 +74,25 @@ def _afforded(method: Method, similarity: Similarity, cost: Cost, left: int) -> 
 
 def _share(evaluations: int, cost: Cost) -> str:
     share = cost.share(evaluations)
-    return f"{share:.3g} of the pairs" if share < 1 else "budget=1.0"
+    if share >= 1:
+        return "budget=1.0"
+    return f"{share:.3g} of the pairs, {cost.per_item(evaluations):.3g} per item"
+
+
+def warn_of_few(call: str, budget: Budget, cost: Cost) -> None:
+    """Say what a budget below one pair per item buys."""
+    limit = budget.limit(cost)
+    if limit is None or limit >= cost.everything() or cost.per_item(limit) >= 1:
+        return
+    pairs = limit // cost.each
+    msg = (
+        f"{call}: a budget of {limit:,} evaluations is {cost.per_item(limit):.2g} "
+        f"pairs per item: at least {cost.n - 2 * pairs:,} of {cost.n:,} items are "
+        "compared with none. It buys the mean and, with a prior, how far to believe "
+        'it; near neighbors are then those of the prior. budget="1/item" is '
+        f"{cost.n // 2 * cost.each:,} evaluations."
+    )
+    warnings.warn(msg, FewpairsWarning, stacklevel=3)
 
 
 def check_memory(

@@ -12,7 +12,7 @@ import numpy as np
 from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
-from fewpairs.matrix.budget import Budget, GivenBudget
+from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
@@ -87,7 +87,7 @@ class Plan:
 def plan(
     items: Iterable[Any] | None,
     similarity: Any,
-    budget: GivenBudget = 0.05,
+    budget: GivenBudget = DEFAULT_BUDGET,
     *,
     column: str | None = None,
     method: str | Method = "auto",

@@ -108,16 +108,19 @@ class Run:
         """Refuse what cannot be held, before it is paid for."""
         on_disk = self.store is not None and self.store.durable
         size = self.scorer.dtype.itemsize
-        check_memory(call, split, self._cost(), itemsize=size, on_disk=on_disk)
+        check_memory(call, split, self.cost(), itemsize=size, on_disk=on_disk)
 
     def grow(self, approx: Approximation, budget: GivenBudget) -> Approximation:
         """Go on from what was read, up to a larger budget for all of it."""
         call = "Approximation.grow"
         allowed = Budget.of(budget, f"{call}: budget")
         if self.reading is None or not allowed.is_limited:
-            msg = f"{call}: budget is {budget}; pass a share of the pairs or a number."
+            msg = (
+                f"{call}: budget is {budget}. Pass a larger one than before, such as "
+                '"100/item", 0.1 or 200_000.'
+            )
             raise InputError(msg)
-        cost = self._cost(symmetric=self.reading.symmetric)
+        cost = self.cost(symmetric=self.reading.symmetric)
         limit = allowed.limit(cost, on_top=approx.bill.for_symmetry) or 0
         reader = self.reader
         paid = approx.bill.plus_answers(
@@ -145,7 +148,7 @@ class Run:
 
     def until(self, target: float, budget: Budget) -> Approximation:
         """Grow until the certificate's upper end is below a target."""
-        cost = self._cost()
+        cost = self.cost()
         most = budget.limit(cost)
         if most is None:
             most = cost.everything()
@@ -173,7 +176,8 @@ class Run:
         model = replace(approx.model, words=f"{approx.method}; {verdict}")
         return replace(approx, model=model)
 
-    def _cost(self, *, symmetric: bool | None = None) -> Cost:
+    def cost(self, *, symmetric: bool | None = None) -> Cost:
+        """Return what reading the matrix takes, as far as its symmetry is known."""
         n, symmetrize = self.scorer.n, self.symmetrize
         return Cost.of(self.recipe, n, symmetrize=symmetrize, symmetric=symmetric)
 

@@ -4,6 +4,7 @@ from typing import Any, Self
 
 from sklearn.base import ClusterMixin
 
+from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import as_method
 from fewpairs.similarity.remembered import Store
 from fewpairs.sklearn.base import SimilarityEstimator
@@ -16,7 +17,7 @@ _EVERYTHING = 100  # items of which all pairs are read
 class SimilarityClusterer(ClusterMixin, SimilarityEstimator):  # type: ignore[misc]
     """Clusters of items by their approximated similarities.
 
-    Evaluations: a share ``budget`` of the pairs; all of them for up to 100 items. And
+    Evaluations: those of ``budget``; all pairs for up to 100 items. And
     ``evaluations``, for exact merges near the threshold.
 
     Parameters
@@ -61,7 +62,7 @@ class SimilarityClusterer(ClusterMixin, SimilarityEstimator):  # type: ignore[mi
         threshold: float | None = None,
         by: str = "average",
         method: Any = "auto",
-        budget: float | int = 0.1,
+        budget: GivenBudget = DEFAULT_BUDGET,
         gamma: float | None = None,
         evaluations: int = 0,
         store: Store | None = None,
@@ -81,7 +82,8 @@ class SimilarityClusterer(ClusterMixin, SimilarityEstimator):  # type: ignore[mi
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
         """Approximate the similarities and cluster them."""
         items = self.items_of(X, reset=True)
-        budget = 1.0 if len(items) <= _EVERYTHING else self.budget
+        given = Budget.of(self.budget, f"{type(self).__name__}: budget")
+        budget = 1.0 if len(items) <= _EVERYTHING else given
         self.approximation_ = self.approximate(items, as_method(self.method), budget)
         self.labels_ = self.approximation_.cluster(
             self.threshold,

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fewpairs.checks import check_number, check_whole
 from fewpairs.errors import InputError
+from fewpairs.matrix.budget import DEFAULT_BUDGET, GivenBudget
 from fewpairs.methods import Method, as_method
 from fewpairs.similarity.remembered import Store
 from fewpairs.sklearn.base import SimilarityEstimator, is_table
@@ -228,11 +229,11 @@ class SimilarityClassifier(ClassifierMixin, SimilarityEstimator):  # type: ignor
         return self.embedder_.transform(self.items_of(X, reset=False))
 
 
-def _with_landmarks(method: Any, landmarks: int, n: int) -> tuple[Method, float | None]:
+def _with_landmarks(method: Any, landmarks: int, n: int) -> tuple[Method, GivenBudget]:
     """Return a method with as many landmarks as there can be, and its budget."""
     chosen = as_method(method)
     given = chosen.with_landmarks(min(landmarks, n))
-    return (chosen, 0.05) if given is None else (given, None)
+    return (chosen, DEFAULT_BUDGET) if given is None else (given, None)
 
 
 def _labels(y: Any, n: int) -> NDArray[Any]:

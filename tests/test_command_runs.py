@@ -88,6 +88,12 @@ def test_plan_foresees_every_budget_and_its_price(folder):
     assert facts["all_pairs"]["evaluations"] == NUMBER * (NUMBER - 1) // 2
     shown = run(*base, "--price", "0.01", "--currency", "€", cwd=folder).stdout
     assert "€200.00" in shown
+    assert "10 most similar found" in shown
+    per_item = [row["per_item"] for row in facts["budgets"]]
+    assert per_item == [pytest.approx(2 * e / NUMBER) for e in evaluations]
+    for row in facts["budgets"]:
+        low, high = row["expected"]["recall"]
+        assert 0 <= low <= high <= 1
     assert "MiB" in shown
 
 

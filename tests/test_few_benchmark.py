@@ -9,6 +9,7 @@ from benchmarks.few.answers import FromReads, calibrate
 from benchmarks.few.command import measured, run
 from benchmarks.few.contenders import RIVALS, Setting, evaluations_of
 from benchmarks.few.cosines import top_lists, unit_rows
+from benchmarks.few.expected import MODULE, expected
 from benchmarks.few.measuring import Truth, figures, truth_of
 from benchmarks.few.page import DOCS, LINES, render
 from benchmarks.few.picture import COLORS
@@ -234,6 +235,21 @@ def test_the_page_and_its_pictures_are_those_of_the_results(tmp_path):
     for name in ("few.md", "images/few-light.svg", "images/few-dark.svg"):
         assert (tmp_path / name).read_text("utf-8") == (DOCS / name).read_text("utf-8")
     assert set(COLORS) == set(LINES)
+    assert MODULE.read_text("utf-8") == expected(Results(RESULTS))
+
+
+def test_what_a_plan_lets_expect_is_the_default_and_before_it_was_measured_the_last(
+    tmp_path,
+):
+    results = Results(tmp_path / "few.jsonl")
+    for contender, student, recall in (
+        ("default 0.1", None, 0.1),
+        ("default", None, 0.2),
+        ("default", True, 0.4),
+    ):
+        key = Setting(contender, student=student).key("stsb", 10, 0)
+        results.add(key, {"recall": recall, "r2": 0.5, "computing": 3.0}, 0.0)
+    assert "Reached(10, (0.2, 0.4), (0.5, 0.5), (0.001, 0.001))," in expected(results)
 
 
 # --- the folder that travels ----------------------------------------------------------

@@ -1,7 +1,8 @@
 """`python -m benchmarks few`: run cells that are missing, write the page.
 
 Every finished cell is a line of benchmarks/results/few.jsonl and is not run again
-unless `--again` is given; the newest line of a cell counts.
+unless `--again` is given; the newest line of a cell counts. What a plan lets expect
+(fewpairs/run/measured.py) is written with the page.
 """
 
 import argparse
@@ -49,9 +50,11 @@ def _run(options: argparse.Namespace) -> None:
     if options.show:
         print(shown(options.show, results))
     if options.results == RESULTS:
+        from benchmarks.few.expected import MODULE, expected
         from benchmarks.few.page import render
 
         render(results)
+        MODULE.write_text(expected(results), encoding="utf-8")
 
 
 def _chosen(

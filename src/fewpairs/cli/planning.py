@@ -1,6 +1,6 @@
 """The command that says what budgets cost, before anything is paid for."""
 
-from dataclasses import replace
+from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
@@ -8,13 +8,15 @@ import typer
 from fewpairs.cli import options
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out
-from fewpairs.cli.recipes import make_similarity
+from fewpairs.cli.recipes import make_prior, make_similarity
 from fewpairs.cli.running import read_texts
 from fewpairs.errors import BudgetError
+from fewpairs.matrix.budget import Budget
 from fewpairs.methods import as_method
 from fewpairs.result.bill import duration
 from fewpairs.run import plan as run_plan
 from fewpairs.run.budget_split import foresee
+from fewpairs.run.expectation import shares
 from fewpairs.similarity.base import Similarity
 
 __all__ = ["plan"]
@@ -35,6 +37,7 @@ def plan(
         float | None, typer.Option(min=0.0, help="What one evaluation costs, in money.")
     ] = None,
     currency: Annotated[str, typer.Option(help="Of --price.")] = "$",
+    prior: options.PriorName = None,
     method: options.MethodName = "auto",
     vectors: options.Vectors = None,
     gamma: options.Gamma = None,
@@ -50,7 +53,7 @@ def plan(
     quotes: options.Quotes = True,
     as_json: options.AsJson = False,
 ) -> None:
-    """Say what several budgets cost, before paying: evaluations, time, money, memory.
+    """Say what several budgets cost, before paying, and what to expect of them.
 
     A small sample is evaluated and timed, about half a second of it.
 
@@ -70,81 +73,126 @@ def plan(
         options.spec_of(similarity, vectors, gamma, model, label, characters)
     )
     given = read_texts(file, how, out)
-    bills = _affordable(given, recipe, asked, method, strict=budget is not None)
-    rows, facts = [], []
-    for bill in bills:
-        share = bill.evaluations / bill.exact_evaluations
-        cost = None if price is None else price * bill.evaluations
-        rows.append(
-            (
-                f"{bill.evaluations:,}",
-                f"{share:.3g}" if share < 0.001 else f"{share:.1%}",
-                duration(bill.seconds),
-                *([] if cost is None else [f"{currency}{cost:,.2f}"]),
-                f"{bill.memory / 2**20:,.0f} MiB",
-            )
-        )
-        facts.append(
-            {
-                "evaluations": bill.evaluations,
-                "share": share,
-                "seconds": bill.seconds,
-                "money": cost,
-                "memory_bytes": bill.memory,
-            }
-        )
+    cheap = None if prior is None else make_prior(prior, given)
+    bills = _affordable(given, recipe, asked, method, cheap, strict=budget is not None)
     last = bills[-1]
-    money = None if price is None else price * last.exact_evaluations
-    rows.append(
-        (
-            f"{last.exact_evaluations:,}",
-            "all",
-            duration(last.exact_seconds),
-            *([] if money is None else [f"{currency}{money:,.2f}"]),
-            "",
-        )
-    )
-    paid = [] if price is None else [("money", True)]
+    money = None if price is None else [price * bill.evaluations for bill in bills]
+    total = None if price is None else price * last.exact_evaluations
+    named = None if money is None or total is None else [*money, total]
     out.table(
         f"{last.n:,} texts of {given.name}, {recipe.name}",
         [
             ("evaluations", True),
-            ("of the pairs", True),
+            ("per item", True),
+            ("share", True),
             ("evaluating", True),
-            *paid,
+            ("computing", True),
+            *([] if named is None else [("money", True)]),
             ("memory", True),
         ],
-        rows,
+        _rows(bills, None if named is None else [f"{currency}{m:,.2f}" for m in named]),
     )
     out.say(
-        f"measured: {duration(last.seconds_each)} an evaluation, on "
+        f"measured: {duration(last.seconds_each)} per evaluation, on "
         f"{last.sampled:,} of them"
     )
+    if last.prior_r2 is not None:
+        out.say(f"the prior explains {last.prior_r2:.0%} of their differences")
+    known = [(bill, bill.expectation) for bill in bills if bill.expectation]
+    if known:
+        out.table(
+            f"what to expect, {known[0][1].source}",
+            [
+                ("per item", True),
+                ("10 most similar found", True),
+                ("differences explained", True),
+            ],
+            [
+                (f"{bill.per_item:.3g}", shares(expected.recall), shares(expected.r2))
+                for bill, expected in known
+            ],
+        )
     out.document(
         {
             "texts": last.n,
             "similarity": recipe.name,
             "seconds_each": last.seconds_each,
             "sampled": last.sampled,
-            "budgets": facts,
+            "prior_r2": last.prior_r2,
+            "budgets": [
+                _facts(bill, None if money is None else money[t])
+                for t, bill in enumerate(bills)
+            ],
             "all_pairs": {
                 "evaluations": last.exact_evaluations,
                 "seconds": last.exact_seconds,
-                "money": money,
+                "money": total,
             },
         }
     )
 
 
+def _rows(bills: list[run_plan.Plan], money: list[str] | None) -> list[tuple[str, ...]]:
+    """Return the table: a line per budget, and one for all pairs."""
+    last = bills[-1]
+    rows: list[tuple[str, ...]] = []
+    for t, bill in enumerate(bills):
+        share = bill.evaluations / bill.exact_evaluations
+        expected = bill.expectation
+        rows.append(
+            (
+                f"{bill.evaluations:,}",
+                f"{bill.per_item:.3g}",
+                f"{share:.3g}" if share < 0.001 else f"{share:.1%}",
+                duration(bill.seconds),
+                "" if expected is None else expected.computing_in_words,
+                *([] if money is None else [money[t]]),
+                f"{bill.memory / 2**20:,.0f} MiB",
+            )
+        )
+    rows.append(
+        (
+            f"{last.exact_evaluations:,}",
+            f"{last.n - 1:,}",
+            "all",
+            duration(last.exact_seconds),
+            "",
+            *([] if money is None else [money[-1]]),
+            "",
+        )
+    )
+    return rows
+
+
+def _facts(bill: run_plan.Plan, money: float | None) -> dict[str, Any]:
+    """Return what a plan says, for programs."""
+    expected = bill.expectation
+    return {
+        "evaluations": bill.evaluations,
+        "per_item": bill.per_item,
+        "share": bill.evaluations / bill.exact_evaluations,
+        "seconds": bill.seconds,
+        "money": money,
+        "memory_bytes": bill.memory,
+        "expected": None if expected is None else asdict(expected),
+    }
+
+
 def _affordable(
-    given: Input, recipe: Similarity, budgets: list[Any], method: str, *, strict: bool
+    given: Input,
+    recipe: Similarity,
+    budgets: list[Budget],
+    method: str,
+    prior: Any,
+    *,
+    strict: bool,
 ) -> list[run_plan.Plan]:
     """Return a plan a budget, all from one timed sample.
 
     Default budgets that are too small for the method are left out, and what is all
     pairs stands once.
     """
-    kept: list[tuple[Any, int]] = []
+    kept: list[tuple[Budget, int]] = []
     for budget in budgets:
         try:
             foreseen = foresee(
@@ -156,16 +204,7 @@ def _affordable(
             continue
         if strict or all(foreseen.evaluations != paid for _, paid in kept):
             kept.append((budget, foreseen.evaluations))
-    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method)
+    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method, prior=prior)
     # An asymmetric similarity that does not say so costs twice what was foreseen.
     twice = first.evaluations / kept[0][1]
-    return [
-        replace(
-            first,
-            evaluations=round(twice * evaluations),
-            seconds=first.seconds
-            + first.seconds_each * (twice * evaluations - first.evaluations),
-            memory=round(first.memory * twice * evaluations / first.evaluations),
-        )
-        for _, evaluations in kept
-    ]
+    return [first.at(round(twice * evaluations)) for _, evaluations in kept]

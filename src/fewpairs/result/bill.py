@@ -113,13 +113,20 @@ def receipt(
         "method": method,
         "paid": (
             f"{bill.evaluations:,} of {bill.everything:,} evaluations "
-            f"({share:.2%}): {', '.join(spent)}{earlier}{money}"
+            f"({share:.2%}, {_per_item(bill, n)} per item): "
+            f"{', '.join(spent)}{earlier}{money}"
         ),
         "time": time,
         "size": f"rank {rank:,}, {landmarks:,} landmarks",
     }
     body = [f"  {name:<11} {text}" for name, text in lines.items()]
     return "\n".join([f"fewpairs: {n:,} × {n:,} similarities", *body])
+
+
+def _per_item(bill: Bill, n: int) -> str:
+    """Return the pairs per item: a pair has two items, and costs 1 call or 2."""
+    calls = max(1, round(2 * bill.everything / n**2))
+    return f"{min(n - 1, 2 * bill.evaluations / (calls * n)):.3g}"
 
 
 def duration(seconds: float) -> str:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -13,18 +13,21 @@ from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
-from fewpairs.methods import Method, as_method
+from fewpairs.methods import Method, as_method, with_prior
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 from fewpairs.result.bill import duration
 from fewpairs.run.arguments import check_seed
 from fewpairs.run.budget_split import foresee, split_budget
+from fewpairs.run.expectation import Expectation, expect
 from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.priors import Prior, as_prior
 
 __all__ = ["Plan", "plan"]
 
 _SECONDS = 0.5  # a sample that took this long says enough
 _MOST = 20_000
+_FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,20 @@ class Plan:
     ----------
     n, evaluations, exact_evaluations
         Items; evaluations that the budget will buy, and that all pairs take.
+    per_item
+        Pairs per item that the budget will buy.
     seconds, exact_seconds
         Predicted time inside the similarity for both, binding included.
     sampled, seconds_each
         Evaluations made to find out, and what one takes.
     method, memory
         What will be run, and the bytes that its result will hold.
+    expectation
+        What the default may reach, and how long it computes; ``None`` for other
+        methods, and where nothing is known.
+    prior_r2
+        The part of the differences of the sampled pairs that the prior explains;
+        ``None`` where there is none, or too few were sampled to tell.
     ledger
         The sample; pass it as ``store=`` and it is not paid for again.
 
@@ -55,12 +66,16 @@ class Plan:
     n: int
     evaluations: int
     exact_evaluations: int
+    per_item: float
     seconds: float
     exact_seconds: float
     sampled: int
     seconds_each: float
     method: str
     memory: int
+    expectation: Expectation | None
+    prior_r2: float | None
+    by_default: bool = field(repr=False)  # the default is what will be run
     ledger: Ledger = field(repr=False, compare=False)
 
     def __str__(self) -> str:
@@ -68,20 +83,52 @@ class Plan:
         lines = {
             "method": self.method,
             "this budget": (
-                f"{self.evaluations:,} evaluations ({share:.2%}), "
-                f"about {duration(self.seconds)}, {self.memory / 2**20:,.0f} MiB"
+                f"{self.evaluations:,} evaluations ({share:.2%}, {self.per_item:.3g} "
+                f"per item), {self.memory / 2**20:,.0f} MiB"
             ),
+            "evaluating": f"about {duration(self.seconds)}",
             "all pairs": (
                 f"{self.exact_evaluations:,} evaluations, "
                 f"about {duration(self.exact_seconds)}"
             ),
             "measured": (
-                f"{duration(self.seconds_each)} an evaluation, on {self.sampled:,} of "
+                f"{duration(self.seconds_each)} per evaluation, on {self.sampled:,} of "
                 "them (kept in .ledger)"
             ),
         }
-        body = [f"  {name:<11} {text}" for name, text in lines.items()]
+        if self.expectation is not None:
+            lines["computing"] = f"about {self.expectation.computing_in_words}"
+        lines["expect"] = self.outlook
+        if self.prior_r2 is not None:
+            lines["prior"] = (
+                f"explains {self.prior_r2:.0%} of the differences of the sampled pairs"
+            )
+        order = "method", "this budget", "evaluating", "computing", "expect", "prior"
+        shown = [*(name for name in order if lines.get(name)), "all pairs", "measured"]
+        body = [f"  {name:<11} {lines[name]}" for name in shown]
         return "\n".join([f"fewpairs plan for {self.n:,} items", *body])
+
+    @property
+    def outlook(self) -> str:
+        """What to expect, in words; empty for methods that were not measured."""
+        if self.evaluations >= self.exact_evaluations:
+            return "everything is read: exact"
+        if self.per_item < 1:
+            return "less than a pair per item: the mean, or the prior's curve"
+        return "" if self.expectation is None else str(self.expectation)
+
+    def at(self, evaluations: int) -> "Plan":
+        """Return the plan of another number of evaluations, by the same sample."""
+        times = evaluations / self.evaluations
+        per_item = self.per_item * times
+        return replace(
+            self,
+            evaluations=evaluations,
+            per_item=per_item,
+            seconds=self.seconds + self.seconds_each * (evaluations - self.evaluations),
+            memory=round(self.memory * times),
+            expectation=_expected(self.n, per_item, self.by_default),
+        )
 
 
 def plan(
@@ -94,6 +141,7 @@ def plan(
     seed: int = 0,
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
+    prior: Any = None,
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
@@ -101,7 +149,11 @@ def plan(
     less, in blocks that double in size (and the few pairs that check an unproven
     symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
     ``store=``: then nothing is paid for twice. With a ``store`` of its own, it is kept
-    there.
+    there. With a ``prior``, the sample tells what it explains.
+
+    What to expect of the default is the range of what it reached on data sets of about
+    this size, with a prior, at as many pairs per item: see
+    :class:`~fewpairs.run.expectation.Expectation`.
 
     Examples
     --------
@@ -123,6 +175,9 @@ def plan(
     started = time.perf_counter()
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
+    bound = as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
+    by_default = chosen == as_method("auto")
+    chosen = with_prior(chosen, bound, call)
     foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     # What cannot be held is not refused here: `memory` says how much it takes.
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
@@ -145,19 +200,41 @@ def plan(
         each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
         ledger.finish()
     everything = oracle.cost.everything()
+    per_item = oracle.cost.per_item(expected.evaluations)
     lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
     return Plan(
         n=scorer.n,
         evaluations=expected.evaluations,
         exact_evaluations=everything,
+        per_item=min(per_item, scorer.n - 1.0),
         seconds=binding + each * expected.evaluations,
         exact_seconds=binding + each * everything,
         sampled=oracle.evaluations,
         seconds_each=each,
         method=repr(expected.method),
         memory=3 * scorer.n * lines * scorer.dtype.itemsize,
+        expectation=_expected(scorer.n, per_item, by_default),
+        prior_r2=_explained(oracle, bound),
+        by_default=by_default,
         ledger=ledger,
     )
+
+
+def _expected(n: int, per_item: float, by_default: bool) -> Expectation | None:
+    """Only of the default there are curves, and everything is exact."""
+    return expect(n, per_item) if by_default and per_item < n - 1 else None
+
+
+def _explained(oracle: Oracle, prior: Prior | None) -> float | None:
+    """Return the squared correlation of the prior with the pairs of the sample."""
+    if prior is None:
+        return None
+    i, j, values = oracle.read.uncovered()
+    i, j, values = (x[i != j][:_MOST] for x in (i, j, values))
+    cheap = prior.pairs(i, j).astype(np.float64)
+    if len(values) < _FEWEST or np.ptp(values) == 0 or np.ptp(cheap) == 0:
+        return None
+    return float(np.corrcoef(values / np.abs(values).max(), cheap)[0, 1] ** 2)
 
 
 def _seconds_each(oracle: Oracle, most: int, rng: np.random.Generator) -> float:

@@ -1,0 +1,115 @@
+"""Expectation: what a number of pairs per item may reach, before any is paid for."""
+
+from dataclasses import dataclass
+from math import log
+
+from fewpairs.result.bill import duration
+from fewpairs.run.measured import CURVES, Measured, Reached
+
+__all__ = ["Expectation", "expect", "shares"]
+
+_MANY = 10_000  # items; below and above, other data sets are the nearer ones
+
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What to expect of a budget: the range of what the benchmark's data sets reached.
+
+    They have embeddings as prior; other items may do better or worse.
+
+    Attributes
+    ----------
+    recall, r2
+        Share of every item's 10 most similar that is found, and R² of all pairs.
+    computing
+        Seconds outside the similarity, on two cores.
+    source
+        Where this is from; ``python -m benchmarks few`` measures it.
+    """
+
+    recall: Range
+    r2: Range
+    computing: Range
+    source: str
+
+    def __str__(self) -> str:
+        return (
+            f"{shares(self.recall)} of every item's 10 most similar found, "
+            f"{shares(self.r2)} of the differences explained ({self.source})"
+        )
+
+    @property
+    def computing_in_words(self) -> str:
+        """Seconds outside the similarity, as a range."""
+        low, high = map(duration, self.computing)
+        return low if low == high else f"{low} to {high}"
+
+
+def expect(n: int, per_item: float) -> Expectation | None:
+    """Return what the default is likely to reach, or ``None`` where nothing is known.
+
+    Curves of data sets of about the same size are read at ``per_item``, on a
+    logarithmic scale; beyond their last point they stay as they are. Below one pair per
+    item there are none.
+
+    Examples
+    --------
+    >>> from fewpairs.run.expectation import expect
+    >>> expect(3_000, 50).recall < expect(3_000, 100).recall
+    True
+    >>> expect(3_000, 0.5) is None
+    True
+    """
+    alike = [curve for curve in CURVES if (curve.items >= _MANY) == (n >= _MANY)]
+    found = [(curve, _at(curve, per_item)) for curve in alike or CURVES]
+    points = [point for _, point in found if point is not None]
+    if not points:
+        return None
+    names = ", ".join(f"{c.name} {c.items:,}" for c, point in found if point)
+    low, high = _around([point.computing for point in points])
+    return Expectation(
+        recall=_around([point.recall for point in points]),
+        r2=_around([point.r2 for point in points]),
+        computing=(low * n, high * n),
+        source=f"as measured with embeddings as prior: {names} items",
+    )
+
+
+def _at(curve: Measured, per_item: float) -> Reached | None:
+    """Return a curve's value between its points."""
+    points = curve.points
+    if per_item < points[0].per_item:
+        return None
+    above = [point for point in points if point.per_item >= per_item]
+    if not above:
+        return points[-1]
+    after, before = above[0], points[max(0, len(points) - len(above) - 1)]
+    if after.per_item == per_item:
+        return after
+    part = log(per_item / before.per_item) / log(after.per_item / before.per_item)
+
+    def between(a: Range, b: Range) -> Range:
+        return a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1])
+
+    return Reached(
+        per_item,
+        between(before.recall, after.recall),
+        between(before.r2, after.r2),
+        between(before.computing, after.computing),
+    )
+
+
+def _around(ranges: list[Range]) -> Range:
+    return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def shares(given: Range) -> str:
+    """Return a range in per cent.
+
+    >>> shares((0.42, 0.6)), shares((-0.01, 0.001))
+    ('42 to 60 %', '0 %')
+    """
+    low, high = (f"{100 * max(0.0, value):.0f}" for value in given)
+    return f"{low} %" if low == high else f"{low} to {high} %"

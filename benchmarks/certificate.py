@@ -102,7 +102,7 @@ def outcome(kind: str, method: str, seed: int) -> Outcome:
     """Make a matrix, approximate it, and compare the certificate with the truth."""
     n, make, _ = KINDS[kind]
     K = make(n, np.random.default_rng(seed))
-    approx = fp.approximate(None, K, method=method, seed=seed)
+    approx = fp.approximate(None, K, method=method, budget=0.05, seed=seed)
     truth = quality(approx, K).relative_error
     found = approx.certificate
     low, high = found.interval

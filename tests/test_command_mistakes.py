@@ -131,6 +131,15 @@ MISTAKES = [
     ("plan good.txt -s ratio --format xml", r"--format is 'xml'; pass one of lines"),
     ("approximate good.txt -s ratio -b 0", r"--budget is 0; nothing can be read"),
     ("approximate good.txt -s ratio -b 0%", r"--budget is 0%; a share lies above 0"),
+    (
+        "approximate good.txt -s ratio -b 20min",
+        r"--budget is '20min', a budget of time: .* a later one will",
+    ),
+    (
+        "duplicates good.txt -s ratio -t 0.5 -b $5",
+        r"--budget is '\$5', a budget of money: .* a later one will",
+    ),
+    ("plan good.txt -s ratio -b 30/itm", r"'/itm' is no unit\. Pass pairs per item"),
     ("approximate good.txt -s ratio -b 200%", r"--budget is 200%; .* up to 100%"),
     (
         "approximate good.txt -s ratio -b lots",

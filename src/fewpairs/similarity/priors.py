@@ -254,8 +254,8 @@ def _unit_rows(prior: Any, n: int, call: str) -> NDArray[np.float32]:
         raise InputError(msg)
     if len(X) != n:
         msg = (
-            f"{call}: prior has {len(X):,} embeddings for {n:,} items. Pass one row an "
-            "item, in the order of the items."
+            f"{call}: prior has {len(X):,} embeddings for {n:,} items. Pass one row "
+            "per item, in the order of the items."
         )
         raise InputError(msg)
     out = np.empty(X.shape, dtype=np.float32)

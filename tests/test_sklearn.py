@@ -250,7 +250,7 @@ def test_clusters_of_texts_by_threshold_number_and_cuts():
             lambda: SimilarityEmbedder(fp.Cosine(np.eye(5))).fit(np.eye(5)),
             "does not look at X",
         ),
-        (lambda: SimilarityClassifier(RATIO).fit(TEXTS, KINDS[:3]), "one label an"),
+        (lambda: SimilarityClassifier(RATIO).fit(TEXTS, KINDS[:3]), "one label per"),
         (
             lambda: SimilarityEmbedder(RATIO, landmarks=5).fit(TEXTS).transform([]),
             "empty",

@@ -211,8 +211,8 @@ def _staleness(projection: Projection) -> NDArray[np.float64]:
     m, s = X.shape
     known, model = projection.approx.known, projection.approx.model
     entry = model.low_rank.left_map
-    if s < 2 or entry is None:
-        return np.zeros(m)
+    if s < 2 or entry is None or not known.has_lines(entry.landmarks).all():
+        return np.zeros(m)  # of references no whole columns are known
     n = projection.approx.shape[0]
     rng = np.random.default_rng(0)
     rows = rng.permutation(np.setdiff1d(np.arange(n), entry.landmarks))[:_ROWS]

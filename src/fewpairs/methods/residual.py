@@ -69,21 +69,26 @@ class ResidualFit:
     row_map: RowMap  # what makes rows of ``left``
 
 
+def features_of(
+    left: NDArray[Any], signs: NDArray[Any], prior: Prior | None, curve: Curve | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return features of the items and their signs: embeddings beside the low rank.
+
+    As far as inner products go, the curve is its slope.
+    """
+    if prior is None or prior.embeddings is None or curve is None:
+        return left, signs
+    scaled = prior.embeddings * np.float32(np.sqrt(abs(curve.slope)))
+    ones = np.full(scaled.shape[1], 1.0 if curve.slope >= 0 else -1.0)
+    return np.hstack([scaled.astype(left.dtype), left]), np.concatenate([ones, signs])
+
+
 def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> Model:
     """Return what was fitted to landmarks' columns.
 
     The prior is kept where the fit does not use it: it still proposes candidates.
     """
-    features, signs = fit.left, fit.signs
-    if prior is not None and prior.embeddings is not None and fit.curve is not None:
-        # As far as inner products go, the curve is its slope.
-        slope = fit.curve.slope
-        root = np.sqrt(abs(slope))
-        in_range = root < np.finfo(np.float32).max
-        scaled = prior.embeddings * (np.float32(root) if in_range else root)
-        features = np.hstack([scaled.astype(fit.left.dtype), fit.left])
-        ones = np.full(scaled.shape[1], 1.0 if slope >= 0 else -1.0)
-        signs = np.concatenate([ones, fit.signs])
+    features, signs = features_of(fit.left, fit.signs, prior, fit.curve)
     return Model(
         LowRank(fit.left, fit.signs, left_map=fit.row_map),
         S,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.model.blend import Blend
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -39,6 +40,9 @@ class Model:
         A cheap similarity, and the curve that takes it to K's scale.
     student
         Answers in place of prior and low rank where it is there; both are its inputs.
+    blend
+        How far the student answers and how far prior and low rank do, by region;
+        ``None``: the student alone.
     guard
         Shrinks towards the mean what held-out pairs do not confirm, and clips.
     ceilings
@@ -60,6 +64,7 @@ class Model:
     prior: Prior | None = None
     curve: Curve | None = None
     student: Student | None = None
+    blend: Blend | None = None
     guard: Guard | None = None
     ceilings: NDArray[np.float32] | None = None
     proposer: Prior | None = None
@@ -165,7 +170,8 @@ class Model:
         inputs = self.inputs(i, j)
         if self.student is None:
             return inputs.base
-        return self.student.pairs(inputs).astype(inputs.base.dtype, copy=False)
+        scored = self.student.pairs(inputs).astype(inputs.base.dtype, copy=False)
+        return scored if self.blend is None else self.blend(scored, inputs.base)
 
     def inputs(self, i: Indices, j: Indices) -> PairInputs:
         """Return what prior and low rank predict of pairs, and the prior alone."""
@@ -187,7 +193,8 @@ class Model:
         inputs = self.block_inputs(rows, columns)
         out = inputs.base
         if self.student is not None:
-            out = self.student.block(inputs).astype(out.dtype, copy=False)
+            scored = self.student.block(inputs).astype(out.dtype, copy=False)
+            out = scored if self.blend is None else self.blend(scored, out)
         if self.guard is not None:
             out = self.guard.apply(out)
         if self.ceilings is not None:

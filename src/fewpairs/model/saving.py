@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.kernels.pair_network import network as pair_network
+from fewpairs.model.blend import Blend
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -160,6 +161,9 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
         else [curve.center, curve.scale, *map(float, curve.coefficients)],
         "ceilings": model.ceilings is not None,
         "feature signs": model.feature_signs is not None,
+        "blend": None
+        if model.blend is None
+        else [model.blend.edges.tolist(), model.blend.shares.tolist()],
         "student": None
         if student is None
         else {
@@ -187,7 +191,7 @@ def _read_components(
             "which is a recipe and not saved. Pass prior= and items=."
         )
         raise InputError(msg)
-    curve, student = facts["curve"], facts["student"]
+    curve, student, blend = facts["curve"], facts["student"], facts.get("blend")
     proposed = facts.get("proposer", {})
     proposer = given  # a recipe cannot be saved
     if proposed.get("embeddings"):
@@ -201,6 +205,7 @@ def _read_components(
         "guard": Guard(*(as_number(part) for part in facts["guard"])),
         "ceilings": get("ceilings") if facts["ceilings"] else None,
         "feature_signs": get("feature-signs") if facts["feature signs"] else None,
+        "blend": blend and Blend(*map(np.array, blend)),
         "student": student
         and Student(
             pair_network.from_arrays(

@@ -15,7 +15,8 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
-from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
+from fewpairs.methods.auto.few import FewStage
+from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.refinement import refine
 from fewpairs.methods.auto.spending import Spending
@@ -35,12 +36,27 @@ Purpose = Literal["balanced", "neighbors", "entries"]
 _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 0.3)}
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
+# Pairs per item, and share of all pairs, up to which scattered pairs come before
+# landmarks.
+_FEW, _SMALL = 110.0, 0.06
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 
 
 @dataclass(frozen=True)
 class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
+
+    With fewer than some 110 evaluations per item (and 6 % of the pairs) and a prior, or
+    where there are not enough for landmarks (`fewpairs.methods.auto.few`):
+
+    1. Random pairs, some three per item and a tenth of the budget, fit the prior's
+       curve, the items' effects and a bilinear form.
+    2. In rounds, a student (where evaluations are slow, or ``student=True``) or a ridge
+       regression learns from all that was read and says which pairs to read next:
+       those that look most similar, best of every item first.
+    3. Held-out random pairs say in which region the student is right.
+
+    With more of them:
 
     1. A quarter of the budget buys landmarks' columns (the pilot). Leaving out
        landmarks tells whether the prior and row effects help, and the damping.
@@ -50,8 +66,10 @@ class Auto(Method):
     3. Refinement reads the pairs that look most similar, in rounds; each round's
        values improve the next choice. It ends early where it finds nothing new. Beside
        a student, a tenth of it goes by a prior that was found to help.
-    4. A guard compares the result with random pairs that the fit never saw, shrinks
-       it as far as they do not confirm it, and returns their mean if nothing helps.
+
+    In the end a guard compares the result with random pairs that the fit never saw,
+    shrinks it as far as they do not confirm it, and returns their mean if nothing
+    helps.
 
     Evaluations: as many as the budget allows, at least a few hundred.
 
@@ -151,10 +169,14 @@ class Auto(Method):
         budget = self.price(oracle.cost)
         spending = Spending(oracle, budget, self.sampling, rng, draw_rng)
         n, cost = oracle.n, oracle.cost
-        fewest = cost.lines(min(FEWEST_LANDMARKS, n))
-        if len(spending.landmarks) < FEWEST_LANDMARKS and fewest > spending.left:
-            why = f"{budget:,} evaluations are too few for landmarks of {n:,} items"
-            return mean_of(spending, spending.random_pairs(budget)[2], why)
+        if self._few(cost, spending):
+            stage = FewStage(spending, self.prior, self.purpose)
+            confirmed = stage.look()
+            if confirmed or not self._affords_landmarks(cost, spending):
+                learns = confirmed and self._student_pays(oracle)
+                stage.prior = self.prior if confirmed else None
+                few = stage.fit(learns, self.student_seconds, student_rng)
+                return guarded(spending, *few)
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage(spending, self.prior)
@@ -178,6 +200,22 @@ class Auto(Method):
             model = work.low_rank()
             model, words = refine(work, model, int(min(refined, spending.left)))
         return guarded(spending, model, work.described, words)
+
+    def _few(self, cost: Cost, spending: Spending) -> bool:
+        """Tell whether scattered pairs are likely a better buy than landmarks.
+
+        They are with few evaluations per item and a prior, and where there are not
+        enough for landmarks. A run that grows goes on as it began.
+        """
+        if len(spending.landmarks) >= FEWEST_LANDMARKS:
+            return False
+        per_item = 2 * spending.budget / (spending.calls * spending.n)
+        few = per_item < min(_FEW, _SMALL * spending.n) and self.prior is not None
+        return few or not self._affords_landmarks(cost, spending)
+
+    @staticmethod
+    def _affords_landmarks(cost: Cost, spending: Spending) -> bool:
+        return cost.lines(min(FEWEST_LANDMARKS, spending.n)) <= spending.left
 
     def _student_pays(self, oracle: Oracle) -> bool:
         if self.student != "auto":

@@ -62,6 +62,8 @@ class Spending:
     @property
     def columns(self) -> NDArray[Any]:
         """The landmarks' columns, (n, s); must not be written to."""
+        if not len(self.landmarks):
+            return np.empty((self.n, 0))
         if self._bought is None or self._bought.shape[1] != len(self.landmarks):
             self._bought = self.oracle.columns(self.landmarks)
         return self._bought

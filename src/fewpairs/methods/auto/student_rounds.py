@@ -6,12 +6,11 @@ import numpy as np
 
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.low_rank import LowRankStage
+from fewpairs.methods.auto.proposals import propose
 from fewpairs.methods.auto.refinement import Last, put_under
+from fewpairs.methods.auto.timed_training import TimedTraining
 from fewpairs.model.model import Model
 from fewpairs.model.student import Student, profiles
-from fewpairs.model.trainers import best_here, trainer
-from fewpairs.model.training_pairs import TrainingPairs
-from fewpairs.reading.oracle import Oracle
 
 __all__ = ["refine_with_student"]
 
@@ -23,7 +22,6 @@ _BY_PRIOR, _BLINDLY = 0.1, 0.5
 _BLIND_ROUNDS = 3  # that go half by a prior that left-out landmarks do not confirm
 # Half of all steps come last: rounds need only know what to read.
 _FIRST_STEPS, _ROUND_STEPS, _LAST_STEPS = 600, 200, 1_900
-_SLACK = 1.25  # times its share of the time left that a round may take
 _OFTEN = 700_000  # pairs that a student may score anew in every round
 _SCANNED = 6_000_000  # pairs that a student may look at as a whole
 
@@ -49,7 +47,8 @@ def refine_with_student(
     features = profiles(spending.columns, work.prior)
     student = Student.start(features, training.values, training.inputs.cheap, rng)
     taught = replace(model, student=student)
-    timed = _TimedTraining(student, spending.oracle, seconds, rng)
+    steps = _FIRST_STEPS + (_ROUNDS - 1) * _ROUND_STEPS + _LAST_STEPS
+    timed = TimedTraining(student, spending.oracle, seconds, steps, rng)
     timed.train(training, _FIRST_STEPS, "")
 
     count = spending.left // spending.calls
@@ -66,7 +65,7 @@ def refine_with_student(
         if found is None or looks:
             known = spending.oracle.read
             spending.oracle.note("finding candidates")
-            found = candidates.find(taught if scans else model, known, depth)
+            found = propose(taught if scans else model, known, depth)
         wanted = (count - read) // (_ROUNDS - turn)
         if not looks:
             often = anew or found.partner.size <= _OFTEN
@@ -89,54 +88,3 @@ def refine_with_student(
         "embedding and linkage are of the low rank, not of the student"
     )
     return put_under(taught, last), [words]
-
-
-class _TimedTraining:
-    """Trains a student within so many seconds, all rounds together.
-
-    Where time is short every round gets less of it: it must not run out before the
-    last one, in which most is learned.
-    """
-
-    def __init__(
-        self,
-        student: Student,
-        oracle: Oracle,
-        seconds: float,
-        rng: np.random.Generator,
-    ) -> None:
-        self._student, self._oracle, self._rng = student, oracle, rng
-        self._seconds = seconds
-        # NumPy and torch train others: a run that goes on elsewhere has the same.
-        self._trainer = oracle.decide("trainer", best_here)
-        trainer(self._trainer)  # says now if it is not to be had here
-        self._ahead = _FIRST_STEPS + (_ROUNDS - 1) * _ROUND_STEPS + _LAST_STEPS
-        self.spent = 0.0
-
-    def train(self, training: TrainingPairs, steps: int, label: str) -> None:
-        left = self._seconds - self.spent
-        if left <= 0:
-            return
-        self._oracle.note(f"training the student{label}")
-        share = min(1.0, _SLACK * steps / self._ahead)
-        self._ahead -= steps
-        trained: list[tuple[float, int]] = []
-
-        def learn(last: int | None = None) -> tuple[float, int]:
-            done = self._student.learn(
-                training,
-                steps=steps,
-                seconds=share * left,
-                rng=self._rng,
-                last=last,
-                by=self._trainer,
-            )
-            trained.append(done)
-            return done
-
-        # The clock may end it: a run that goes on stops after as many steps as before.
-        seconds, done = self._oracle.decide(f"training{label}", learn)
-        if not trained:
-            learn(done)
-        self.spent += seconds
-        self._oracle.note("computing")

@@ -1,0 +1,302 @@
+"""Few evaluations per item: random pairs, then rounds of what looks most similar."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods.auto.pair_regression import (
+    PairRegression,
+    confirms,
+    item_features,
+)
+from fewpairs.methods.auto.proposals import expand, propose
+from fewpairs.methods.auto.ranking import Ranking
+from fewpairs.methods.auto.refinement import Last, put_under
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.auto.timed_training import TimedTraining
+from fewpairs.model.blend import Blend
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
+from fewpairs.model.student import Student
+from fewpairs.model.training_pairs import TrainingPairs
+from fewpairs.similarity.priors import Prior
+from fewpairs.types import Indices
+
+__all__ = ["FewStage", "random_share"]
+
+# Random pairs per item: so many, and a share of the budget, up to another share.
+_RANDOM = {
+    "balanced": (3.0, 0.1, 0.75),
+    "neighbors": (2.0, 0.08, 0.6),
+    "entries": (3.0, 0.6, 0.9),
+}
+_HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student is right
+# Share of the budget, and random pairs at least, that tell what the prior is worth and
+# how long evaluations take; fewer than the last tell nothing.
+_TIMED, _LOOKED, _TOLD = 0.02, 300, 60
+_ROUNDS = 8
+_BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
+_STEPS, _LAST_STEPS = 250, 1_500
+_UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
+_HOPS = 6  # neighbors whose neighbors are proposed
+_VECTORS = 64  # of them that a ridge regression takes products of
+_DIRECTIONS = 96  # of the embeddings that a student starts from
+
+
+def random_share(purpose: str, per_item: float) -> float:
+    """Return the share of a budget that random pairs get.
+
+    They pin down the prior's curve and the items' effects, which takes some four per
+    item whatever the budget; the rest is better spent on what looks most similar.
+    """
+    number, share, most = _RANDOM[purpose]
+    return min(most, number / max(per_item, 1e-9) + share)
+
+
+class _Scorer(Protocol):
+    """What says which unread pairs look most similar."""
+
+    def learn(self, training: "_Read", *, last: bool, label: str) -> None:
+        """Learn from what was read."""
+
+    def score(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return how similar pairs are taken to be."""
+
+
+@dataclass
+class _Read:
+    """What was read: random pairs, and those that looked most similar."""
+
+    uniform: TrainingPairs
+    chosen: TrainingPairs
+
+    def balanced(self) -> TrainingPairs:
+        """Return both, random pairs as often as makes them a fair share."""
+        often = _UNIFORM * len(self.chosen) / ((1 - _UNIFORM) * len(self.uniform))
+        both = self.chosen
+        for _ in range(max(1, round(often))):
+            both = both + self.uniform
+        return both
+
+
+class FewStage:
+    """Spends a budget of few evaluations per item.
+
+    1. Random pairs fit the prior's curve, the items' effects and a bilinear form
+       (`PairRegression`).
+    2. Rounds: a scorer learns from all that was read, candidates come from the model,
+       the prior and neighbors of neighbors, and the most promising are read, best of
+       every item first. The scorer is a student where training pays, else a ridge
+       regression (`Ranking`).
+    3. Held-out random pairs say in which region the student answers.
+    """
+
+    def __init__(self, spending: Spending, prior: Prior | None, purpose: str) -> None:
+        self.spending, self.prior, self.purpose = spending, prior, purpose
+        none = np.empty(0, dtype=np.int64)
+        self._drawn: list[tuple[Indices, Indices, NDArray[Any]]] = [
+            (none, none, np.empty(0))
+        ]
+
+    @property
+    def per_item(self) -> float:
+        """Pairs per item that the whole budget buys."""
+        spending = self.spending
+        return 2 * spending.budget / (spending.calls * spending.n)
+
+    def look(self) -> bool:
+        """Buy some random pairs, and tell whether they confirm the prior.
+
+        By an F-test of a cubic of the prior and sums of the items' features, against
+        the mean. They also tell how long evaluations take.
+        """
+        spending = self.spending
+        fewest = min(_LOOKED * spending.calls, int(0.25 * spending.budget))
+        self._draw(max(int(_TIMED * spending.budget), fewest))
+        i, j, values = self._random()
+        if self.prior is None or len(values) < _TOLD:
+            return self.prior is not None
+        return confirms(self.prior, i, j, values, spending.rng)
+
+    def _random(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return the random pairs bought so far, and their values."""
+        i, j, values = zip(*self._drawn, strict=True)
+        return np.concatenate(i), np.concatenate(j), np.concatenate(values)
+
+    def _draw(self, evaluations: int) -> None:
+        wanted = min(evaluations, self.spending.left)
+        if wanted >= self.spending.calls:
+            self._drawn.append(self.spending.random_pairs(wanted))
+
+    def fit(
+        self, learns: bool, seconds: float, rng: np.random.Generator
+    ) -> tuple[Model, str, list[str]]:
+        """Spend what is left; return the model, what it is, and what was done."""
+        spending, n = self.spending, self.spending.n
+        had = sum(len(part[2]) for part in self._drawn) * spending.calls
+        random = random_share(self.purpose, self.per_item) * (spending.left + had)
+        self._draw(int(random) - had)
+        i, j, values = self._random()
+        held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
+        regression = PairRegression(n, self.prior, spending.rng)
+        model = regression.fit(i[held:], j[held:], values[held:])
+        read = _Read(TrainingPairs(), self._known_before(model, i, j))
+        read.uniform.add(model.inputs(i[held:], j[held:]), values[held:])
+        spending.oracle.note("learning what to read")
+        trained = None
+        if learns:
+            trained = _Trained.start(self, model, read, seconds, rng)
+        ranked = _Ranked(item_features(self.prior, _VECTORS, rng), spending.rng)
+        last, count = self._rounds(model, read, trained or ranked)
+        fitted = "row effects" if self.prior is None else "prior and row effects"
+        described = f"{fitted} fitted to {len(values):,} random pairs"
+        words = [f"{2 * count / n:.3g} pairs per item read by what looked most similar"]
+        if trained is not None:
+            model = replace(model, student=trained.student)
+            blend = _blend(model, i[:held], j[:held], values[:held])
+            model = replace(model, blend=blend)
+            words.append(trained.words)
+        return put_under(model, last), described, words
+
+    def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
+        """Return what an earlier run has read, which is not a uniform sample."""
+        known = TrainingPairs()
+        a, b, values = self.spending.oracle.read.uncovered()
+        n = self.spending.n
+        drawn = np.minimum(i, j) * n + np.maximum(i, j)
+        off = (a != b) & ~np.isin(np.minimum(a, b) * n + np.maximum(a, b), drawn)
+        known.add(model.inputs(a[off], b[off]), values[off])
+        return known
+
+    def _rounds(
+        self, model: Model, read: _Read, scorer: _Scorer
+    ) -> tuple[Last | None, int]:
+        """Read what looks most similar, in rounds; return the last, and how many."""
+        spending = self.spending
+        count, done = spending.left // spending.calls, 0
+        known = spending.oracle.read
+        last: Last | None = None
+        if not count or (self.prior is None and not len(read.chosen)):
+            return last, done  # nothing proposes pairs
+        spending.oracle.note("finding candidates")
+        found = propose(model, known, self._depth(count))
+        for turn in range(_ROUNDS):
+            scorer.learn(read, last=False, label=f"round {turn + 1} of {_ROUNDS}")
+            wanted = (count - done) // (_ROUNDS - turn)
+            found.score_anew(
+                scorer.score, None if turn % 4 == 0 else self._near(wanted)
+            )
+            found = expand(found, model, known, scorer.score, _HOPS)
+            by_prior = _BY_PRIOR[min(turn, 1)]
+            inputs = found.choose_by_both(wanted, known, by_prior=by_prior)
+            if not len(inputs):
+                break
+            values = spending.read(inputs.i, inputs.j)
+            done += len(inputs)
+            last = Last(inputs.i, inputs.j, values)
+            read.chosen.add(inputs, values)
+        scorer.learn(read, last=True, label="last round")
+        return last, done
+
+    def _depth(self, count: int) -> int:
+        return max(48, min(3 * (2 * count // self.spending.n) + 32, 256))
+
+    def _near(self, wanted: int) -> int:
+        return 4 * (2 * wanted // self.spending.n) + 24
+
+
+def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend | None:
+    if len(values) < 30 or model.student is None:
+        return None
+    inputs = model.inputs(i, j)
+    return Blend.by(model.student.pairs(inputs), inputs.base, values)
+
+
+class _Trained:
+    """A student, trained on from round to round."""
+
+    def __init__(self, student: Student, timed: TimedTraining) -> None:
+        self.student = student
+        self._timed = timed
+        self._pairs = 0
+
+    @classmethod
+    def start(
+        cls,
+        stage: FewStage,
+        model: Model,
+        read: _Read,
+        seconds: float,
+        rng: np.random.Generator,
+    ) -> "_Trained":
+        """Return one that knows the items' features, and nothing else."""
+        features = _student_features(model, stage.prior, rng)
+        student = Student.start(
+            features, read.uniform.values, read.uniform.inputs.cheap, rng
+        )
+        steps = _ROUNDS * _STEPS + _LAST_STEPS
+        return cls(
+            student, TimedTraining(student, stage.spending.oracle, seconds, steps, rng)
+        )
+
+    def learn(self, training: _Read, *, last: bool, label: str) -> None:
+        """Train on what was read."""
+        both = training.balanced()
+        self._pairs = len(training.uniform) + len(training.chosen)
+        self._timed.train(both, _LAST_STEPS if last else _STEPS, f" ({label})")
+
+    def score(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return the student's predictions."""
+        return self.student.pairs(inputs)
+
+    @property
+    def words(self) -> str:
+        """What was done, for the receipt."""
+        return (
+            f"a student trained on {self._pairs:,} pairs in {self._timed.spent:.0f} s; "
+            "left, right, embedding and linkage are of the low rank, not of the student"
+        )
+
+
+class _Ranked:
+    """A ridge regression, fitted anew in every round."""
+
+    def __init__(
+        self, vectors: NDArray[np.float32] | None, rng: np.random.Generator
+    ) -> None:
+        self._ranking = Ranking(vectors)
+        self._rng = rng
+        self._fitted = False
+
+    def learn(self, training: _Read, *, last: bool, label: str) -> None:  # noqa: ARG002
+        """Fit to chosen and to random pairs, of equal weight."""
+        if last or not len(training.chosen):
+            return
+        both = training.chosen + training.uniform
+        sizes = len(training.chosen), len(training.uniform)
+        weights = [np.full(size, len(both) / max(1, size)) for size in sizes]
+        self._ranking.fit(both.inputs, both.values, np.concatenate(weights), self._rng)
+        self._fitted = True
+
+    def score(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return its predictions; before it is fitted those of the model."""
+        return self._ranking.score(inputs) if self._fitted else inputs.base
+
+
+def _student_features(
+    model: Model, prior: Prior | None, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """Return features of unit variance: the prior's directions and the items' effects.
+
+    The last columns of the low rank stand for the effects.
+    """
+    effects = model.left[:, -2:-1] - model.left[:, -1:]
+    sets = [effects - effects.mean()]
+    directions = item_features(prior, _DIRECTIONS, rng)
+    if directions is not None:
+        sets.insert(0, directions)
+    spread = [float(part.std()) or 1.0 for part in sets]
+    together = [part / s for part, s in zip(sets, spread, strict=True)]
+    return np.hstack(together).astype(np.float32)

@@ -1,0 +1,267 @@
+"""Prior, row effects and a bilinear form, fitted to scattered pairs.
+
+With c the prior of a pair, e the items' features that cost no evaluation (principal
+components of the embeddings) and a the items' effects,
+
+    K_ij ≈ f(c_ij) + a_i + a_j + e_i·D e_j + κ a_i a_j,   a_i = e_i·w + b_i,
+
+f a cubic, D diagonal, b shrunk by how much is known of an item (see
+`fewpairs.kernels.linalg.mixed_effects`). The last term is Tukey's one degree of freedom
+for non-additivity (1949): items that are similar to nearly everything are more so to
+each other, or less.
+
+A landmark's column costs n pairs and tells something of n items; n scattered pairs tell
+something of 2n. So this is what few evaluations per item are best spent on.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from fewpairs.kernels.linalg.mixed_effects import Effects, MixedEffects
+from fewpairs.methods.residual import features_of
+from fewpairs.model.curve import Curve
+from fewpairs.model.low_rank import LowRank
+from fewpairs.model.model import Model
+from fewpairs.model.row_maps import RowMap, effect_columns
+from fewpairs.similarity.priors import Prior
+from fewpairs.types import Indices
+
+__all__ = ["PairRegression", "confirms", "item_features"]
+
+_DIRECTIONS = 64  # of the items' features
+_PAIRS_PER_FEATURE = 12  # at least
+_CHUNK = 1 << 16  # pairs whose features are made at once
+_PROBED = 128  # items whose priors with all others stand in for embeddings
+_REFERENCES = 32  # items at which new ones are evaluated, to place them
+_POWERS = 3  # of the prior
+_TESTED, _LEVEL = (
+    10,
+    1e-3,
+)  # features, and the level, of a test whether it says anything
+
+
+def item_features(
+    prior: Prior | None, directions: int, rng: np.random.Generator
+) -> NDArray[np.float32] | None:
+    """Return (n, d) features of the items that cost no evaluation, rows of norm ~1.
+
+    Principal components of the prior's embeddings; of a prior without embeddings those
+    of its values at a few items.
+    """
+    if prior is None:
+        return None
+    found = prior.directions
+    if found is None:
+        some = rng.permutation(prior.n)[:_PROBED]
+        values = prior.block(np.arange(prior.n), some).astype(np.float32)
+        values -= values.mean(axis=0)
+        squares, vectors = np.linalg.eigh((values.T @ values).astype(np.float64))
+        found = values @ vectors[:, np.argsort(-squares)].astype(np.float32)
+    found = np.asarray(found[:, :directions], dtype=np.float32)
+    size = float(np.sqrt(np.mean(np.sum(found.astype(np.float64) ** 2, axis=1))))
+    return None if size == 0 or not np.isfinite(size) else found / np.float32(size)
+
+
+def confirms(
+    prior: Prior,
+    i: Indices,
+    j: Indices,
+    values: NDArray[Any],
+    rng: np.random.Generator,
+) -> bool:
+    """Tell whether random pairs confirm that a prior says something of their values.
+
+    An F-test at the level of 0.001: its powers and sums of the items' features against
+    the mean alone.
+    """
+    cheap = prior.pairs(i, j).astype(np.float64)
+    t = (cheap - cheap.mean()) / (float(cheap.std()) or 1.0)
+    parts = [np.vander(t, _POWERS + 1, increasing=True)]
+    e = item_features(prior, _TESTED, rng)
+    if e is not None:
+        parts.append((e[i] + e[j]).astype(np.float64))
+    X = np.hstack(parts)
+    y = np.asarray(values, dtype=np.float64) - float(np.mean(values))
+    total = float(y @ y)
+    if total == 0:
+        return False
+    left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
+    unexplained = float(left @ left) / total
+    features, free = X.shape[1] - 1, len(y) - X.shape[1]
+    if unexplained <= 0:
+        return True
+    ratio = (1 - unexplained) / unexplained * free / features
+    return bool(special.fdtrc(features, free, ratio) < _LEVEL)
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """The features that are used, and what puts them on a common scale.
+
+    Attributes
+    ----------
+    center, scale
+        Mean and spread of the similarity.
+    cheap_center, cheap_scale
+        Those of the prior.
+    features
+        (n, d) features of the items, or ``None``.
+    rows
+        The items' effects, standardized, once they are known.
+    """
+
+    center: float
+    scale: float
+    cheap_center: float
+    cheap_scale: float
+    features: NDArray[np.float32] | None
+    rows: NDArray[np.float64] | None = None
+
+
+class PairRegression:
+    """Fits the model of this module to pairs that were drawn uniformly."""
+
+    def __init__(self, n: int, prior: Prior | None, rng: np.random.Generator) -> None:
+        self.n = n
+        self.prior = prior
+        self._rng = rng
+        self._features = item_features(prior, _DIRECTIONS, rng)
+        self._references = np.sort(rng.permutation(n)[: min(_REFERENCES, n)])
+
+    def fit(self, i: Indices, j: Indices, values: NDArray[Any]) -> Model:
+        """Return the model of these pairs and their values."""
+        setting = self._setting(i, j, values)
+        y = (np.asarray(values, dtype=np.float64) - setting.center) / setting.scale
+        effects = self._solve(i, j, y, setting)
+        a = self._additive(effects, setting)
+        spread = float(a.std())
+        if spread > 1e-9 and len(values) >= 4 * _PAIRS_PER_FEATURE:
+            setting = replace(setting, rows=(a - a.mean()) / spread)
+            effects = self._solve(i, j, y, setting)
+        return self._model(effects, setting)
+
+    @property
+    def _powers(self) -> int:
+        return 1 if self.prior is None else 1 + _POWERS
+
+    def _chosen(self, pairs: int) -> NDArray[np.float32] | None:
+        """Return as many features of the items as so many pairs can tell apart."""
+        most = pairs // (2 * _PAIRS_PER_FEATURE)
+        if self._features is None or most < 1:
+            return None
+        return self._features[:, :most]
+
+    def _setting(self, i: Indices, j: Indices, values: NDArray[Any]) -> _Setting:
+        center, scale = float(np.mean(values)), float(np.std(values)) or 1.0
+        e = self._chosen(len(values))
+        if self.prior is None:
+            return _Setting(center, scale, 0.0, 1.0, e)
+        cheap = self.prior.pairs(i, j).astype(np.float64)
+        spread = float(cheap.std()) or 1.0
+        return _Setting(center, scale, float(cheap.mean()), spread, e)
+
+    def _solve(
+        self, i: Indices, j: Indices, y: NDArray[np.float64], setting: _Setting
+    ) -> Effects:
+        d = 0 if setting.features is None else setting.features.shape[1]
+        sizes = self._powers, d, d, 0 if setting.rows is None else 2
+        fitted = MixedEffects(self.n, np.repeat([-1, 0, 1, -1], sizes))
+        for start in range(0, len(y), _CHUNK):
+            part = slice(start, start + _CHUNK)
+            X = self._design(i[part], j[part], setting)
+            fitted.add(X, i[part], j[part], y[part])
+        return fitted.solve()
+
+    def _design(self, i: Indices, j: Indices, setting: _Setting) -> NDArray[np.float32]:
+        """Return the features of pairs: powers of the prior, sums, products."""
+        e, rows = setting.features, setting.rows
+        parts = [np.ones((len(i), 1), dtype=np.float32)]
+        if self.prior is not None:
+            cheap = self.prior.pairs(i, j).astype(np.float32)
+            t = cheap - np.float32(setting.cheap_center)
+            t /= np.float32(setting.cheap_scale)
+            parts.append(np.stack([t**power for power in range(1, _POWERS + 1)], 1))
+        if e is not None:
+            a, b = e[i], e[j]
+            parts += [a + b, a * b * np.float32(np.sqrt(e.shape[1]))]
+        if rows is not None:
+            both = np.stack([rows[i] * rows[j], rows[i] ** 2 + rows[j] ** 2], axis=1)
+            parts.append(both.astype(np.float32))
+        return np.hstack(parts)
+
+    def _model(self, effects: Effects, setting: _Setting) -> Model:
+        """Return it as a curve of the prior and a low rank."""
+        weights, unit = effects.weights, setting.scale
+        e, rows = setting.features, setting.rows
+        a = self._additive(effects, setting)
+        columns, signs = [np.empty((self.n, 0))], [np.empty(0)]
+        if e is not None:
+            d = e.shape[1]
+            D = weights[self._powers + d : self._powers + 2 * d] * np.sqrt(d) * unit
+            columns.append(e * np.sqrt(np.abs(D)))
+            signs.append(np.where(D < 0, -1.0, 1.0))
+        if rows is not None:
+            product, square = weights[-2:]
+            a = a + square * rows**2
+            columns.append((rows * np.sqrt(abs(product) * unit))[:, None])
+            signs.append(np.array([-1.0 if product < 0 else 1.0]))
+        a = a * unit
+        # Effects are as of the references: their mean is part of the constant.
+        shift = float(a[self._references].mean())
+        a -= shift
+        constant = setting.center + weights[0] * unit + 2 * shift
+        bilinear, sign = np.hstack(columns), np.concatenate(signs)
+        curve = None
+        if self.prior is not None:
+            powers = np.concatenate([[constant], weights[1 : self._powers] * unit])
+            curve = Curve(setting.cheap_center, setting.cheap_scale, powers)
+            constant = 0.0
+        size = float(np.sqrt(np.mean((a + constant / 2) ** 2)))
+        beside, beside_signs = effect_columns(self.n, a, constant, size)
+        row_map = RowMap(
+            self._references,
+            self._core(bilinear * sign, effects.noise * unit**2),
+            constant=constant,
+            effects=a[self._references],
+            kept=effects.spread
+            / (effects.spread + effects.noise / len(self._references)),
+            spread=size,
+        )
+        left = np.hstack([bilinear, beside])
+        signature = np.concatenate([sign, beside_signs])
+        features, feature_signs = features_of(left, signature, self.prior, curve)
+        return Model(
+            LowRank(left, signature, left_map=row_map),
+            np.empty(0, dtype=np.int64),
+            "",
+            prior=self.prior,
+            curve=curve,
+            proposer=self.prior,
+            features=features,
+            feature_signs=feature_signs,
+        )
+
+    def _core(self, right: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+        """Return how new items get rows: a ridge regression on their entries.
+
+        They are evaluated at the references, and get the row that explains these
+        entries best, shrunk by the noise of the fit.
+        """
+        A = right[self._references]
+        if not A.size:
+            return A
+        usual = np.mean(right**2, axis=0)
+        penalty = noise / np.maximum(usual, 1e-12 * float(usual.max()) + 1e-300)
+        return np.asarray(A @ np.linalg.inv(A.T @ A + np.diag(penalty)))
+
+    def _additive(self, effects: Effects, setting: _Setting) -> NDArray[np.float64]:
+        """Return a, in units of the values' spread."""
+        e = setting.features
+        if e is None:
+            return effects.items.copy()
+        w = effects.weights[self._powers : self._powers + e.shape[1]]
+        return np.asarray(e.astype(np.float64) @ w + effects.items)

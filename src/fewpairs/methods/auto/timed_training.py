@@ -1,0 +1,73 @@
+"""Training of a student within a number of seconds, in several rounds."""
+
+import numpy as np
+
+from fewpairs.model.student import Student
+from fewpairs.model.trainers import best_here, trainer
+from fewpairs.model.training_pairs import TrainingPairs
+from fewpairs.reading.oracle import Oracle
+
+__all__ = ["TimedTraining"]
+
+_SLACK = 1.25  # times its share of the time left that a round may take
+
+
+class TimedTraining:
+    """Trains a student within so many seconds, all rounds together.
+
+    Where time is short every round gets less of it: it must not run out before the
+    last one, in which most is learned.
+
+    Parameters
+    ----------
+    student
+        What is trained.
+    oracle
+        Writes down where the clock ended training, and is told what is being done.
+    seconds, steps
+        For all rounds together.
+    """
+
+    def __init__(
+        self,
+        student: Student,
+        oracle: Oracle,
+        seconds: float,
+        steps: int,
+        rng: np.random.Generator,
+    ) -> None:
+        self._student, self._oracle, self._rng = student, oracle, rng
+        self._seconds, self._ahead = seconds, steps
+        # NumPy and torch train others: a run that goes on elsewhere has the same.
+        self._trainer = oracle.decide("trainer", best_here)
+        trainer(self._trainer)  # says now if it is not to be had here
+        self.spent = 0.0
+
+    def train(self, training: TrainingPairs, steps: int, label: str) -> None:
+        """Train for so many steps, or for their share of the time."""
+        left = self._seconds - self.spent
+        if left <= 0:
+            return
+        self._oracle.note(f"training the student{label}")
+        share = min(1.0, _SLACK * steps / self._ahead)
+        self._ahead -= steps
+        trained: list[tuple[float, int]] = []
+
+        def learn(last: int | None = None) -> tuple[float, int]:
+            done = self._student.learn(
+                training,
+                steps=steps,
+                seconds=share * left,
+                rng=self._rng,
+                last=last,
+                by=self._trainer,
+            )
+            trained.append(done)
+            return done
+
+        # The clock may end it: a run that goes on stops after as many steps as before.
+        seconds, done = self._oracle.decide(f"training{label}", learn)
+        if not trained:
+            learn(done)
+        self.spent += seconds
+        self._oracle.note("computing")

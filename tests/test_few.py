@@ -1,0 +1,297 @@
+"""Few evaluations per item: every budget helps, nothing is lost on the way."""
+
+import numpy as np
+import pytest
+
+import fewpairs as fp
+from fewpairs.kernels.linalg.mixed_effects import MixedEffects
+from fewpairs.methods.auto import few, proposals
+from fewpairs.methods.auto.pair_regression import PairRegression
+from fewpairs.model.blend import Blend
+from fewpairs.similarity.priors import Prior
+
+N = 600
+
+
+def hubs_and_topics(n=N, seed=0):
+    """Topics that a noisy prior sees, row effects that it does not, rough on top."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.standard_normal((n, 12))
+    hidden /= np.linalg.norm(hidden, axis=1, keepdims=True)
+    effects = 0.15 * rng.standard_normal(n)
+    rough = 0.05 * rng.standard_normal((n, n))
+    K = np.tanh(2 * hidden @ hidden.T) + effects[:, None] + effects + rough + rough.T
+    prior = hidden + 0.12 * rng.standard_normal(hidden.shape)
+    return K, prior
+
+
+def quality(approx, K, k=10):
+    n = len(K)
+    upper = np.triu_indices(n, 1)
+    answers = np.asarray(approx.dense())
+    r2 = 1 - np.mean((answers - K)[upper] ** 2) / np.var(K[upper])
+    return recall(approx.neighbors(k)[0], K), r2
+
+
+def recall(found, K):
+    k = found.shape[1]
+    off = K - np.diag(np.full(len(K), np.inf))
+    true = np.argpartition(-off, k, axis=1)[:, :k]
+    return np.mean([len(set(a) & set(b)) / k for a, b in zip(found, true)])
+
+
+def reranked(K, prior, pairs):
+    """The prior's top pairs of every item, read; others by the prior."""
+    n = len(K)
+    unit = prior / np.linalg.norm(prior, axis=1, keepdims=True)
+    cheap = unit @ unit.T - 2 * np.eye(n)
+    order = np.argsort(-cheap, axis=1)
+    keys = {}
+    for column in order.T:
+        for i, j in zip(range(n), column):
+            if len(keys) < pairs:
+                keys[min(i, j), max(i, j)] = True
+    i, j = np.array(list(keys)).T
+    score = cheap - 10
+    score[i, j] = score[j, i] = K[i, j]
+    return recall(np.argsort(-score, axis=1)[:, :10], K)
+
+
+@pytest.fixture(scope="module")
+def case():
+    return hubs_and_topics()
+
+
+# --- the regression ---------------------------------------------------------------
+
+
+def test_mixed_effects_recover_weights_effects_and_their_variances():
+    rng = np.random.default_rng(0)
+    n, m = 1_000, 6_000
+    effects = 0.6 * rng.standard_normal(n)
+    i = rng.integers(n, size=m)
+    j = (i + 1 + rng.integers(n - 1, size=m)) % n
+    X = rng.standard_normal((m, 3)).astype(np.float32)
+    y = X @ [0.5, -0.3, 0.0] + effects[i] + effects[j] + 0.4 * rng.standard_normal(m)
+    fitted = MixedEffects(n, np.array([-1, 0, 0]))
+    for part in np.array_split(np.arange(m), 3):
+        fitted.add(X[part], i[part], j[part], y[part])
+    found = fitted.solve()
+    assert np.allclose(found.weights, [0.5, -0.3, 0.0], atol=0.03)
+    assert np.corrcoef(found.items, effects)[0, 1] > 0.95
+    assert found.noise == pytest.approx(0.16, rel=0.15)
+    assert found.spread == pytest.approx(0.36, rel=0.15)
+
+
+def test_an_item_of_which_nothing_is_known_has_no_effect():
+    fitted = MixedEffects(4, np.array([-1]))
+    i, j = np.array([0, 0, 1]), np.array([1, 2, 2])
+    fitted.add(np.ones((3, 1), np.float32), i, j, np.array([1.0, 0.5, -0.5]))
+    assert fitted.solve().items[3] == 0
+
+
+def test_a_group_of_features_that_says_nothing_is_shrunk_away():
+    rng = np.random.default_rng(1)
+    n, m = 200, 400
+    i, j = rng.integers(n, size=m), rng.integers(n, size=m)
+    X = rng.standard_normal((m, 41)).astype(np.float32)
+    y = X[:, 0] + 0.5 * rng.standard_normal(m)
+    fitted = MixedEffects(n, np.repeat([-1, 0], [1, 40]))
+    fitted.add(X, i, j, y)
+    weights = fitted.solve().weights
+    least_squares = np.linalg.lstsq(X, y, rcond=None)[0]
+    assert np.sum(weights[1:] ** 2) < 0.3 * np.sum(least_squares[1:] ** 2)
+
+
+def test_the_model_of_a_regression_is_what_was_fitted(case):
+    K, prior = case
+    rng = np.random.default_rng(0)
+    unit = (prior / np.linalg.norm(prior, axis=1, keepdims=True)).astype(np.float32)
+    i, j = np.triu_indices(N, 1)
+    some = rng.permutation(len(i))[: 4 * N]
+    regression = PairRegression(N, Prior.of_embeddings(unit), rng)
+    model = regression.fit(i[some], j[some], K[i[some], j[some]])
+    everything = np.arange(N)
+    block = model.block(everything, everything)
+    assert np.allclose(block, block.T)
+    assert np.allclose(
+        model.pairs(i[some], j[some]), block[i[some], j[some]], atol=1e-6
+    )
+    left = 1 - np.mean((block - K)[i, j] ** 2) / np.var(K[i, j])
+    assert left > 0.7
+
+
+# --- every budget helps -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("per_item", [2, 4, 8, 16, 30])
+def test_the_default_is_ahead_of_re_ranking_and_of_the_mean(case, per_item):
+    K, prior = case
+    budget = per_item * N // 2
+    approx = fp.approximate(None, K, budget=budget, prior=prior, seed=1)
+    found, r2 = quality(approx, K)
+    assert approx.evaluations <= budget
+    assert found >= reranked(K, prior, budget)
+    assert r2 > 0.3
+
+
+def test_recall_and_r2_rise_with_the_budget(case):
+    K, prior = case
+    results = []
+    for per_item in (2, 6, 18, 60, 150):
+        budget = per_item * N // 2
+        results.append(quality(fp.approximate(None, K, budget=budget, prior=prior), K))
+    recalls, r2s = np.array(results).T
+    assert (np.diff(recalls) > -0.03).all(), recalls
+    assert (np.diff(r2s) > -0.03).all(), r2s
+    assert recalls[-1] > recalls[0] + 0.2
+
+
+def test_a_student_adds_to_it(case):
+    K, prior = case[0][:300, :300], case[1][:300]
+    budget = 16 * 300 // 2
+    plain = fp.approximate(
+        None, K, method=fp.Auto(student=False), budget=budget, prior=prior
+    )
+    taught = fp.approximate(
+        None, K, method=fp.Auto(student=True), budget=budget, prior=prior
+    )
+    assert "student" in taught.method
+    assert quality(taught, K)[0] > quality(plain, K)[0] - 0.02
+
+
+def test_a_useless_prior_does_little_harm(case):
+    K, _ = case
+    budget = 12 * N // 2
+    noise = np.random.default_rng(3).standard_normal((N, 12))
+    without = quality(fp.approximate(None, K, budget=budget), K)
+    useless = quality(fp.approximate(None, K, budget=budget, prior=noise), K)
+    assert useless[1] > without[1] - 0.05
+
+
+def test_a_prior_without_embeddings_serves_too(case):
+    K, prior = case
+    unit = prior / np.linalg.norm(prior, axis=1, keepdims=True)
+    cheap = fp.from_matrix(unit @ unit.T)
+    approx = fp.approximate(None, K, budget=12 * N // 2, prior=cheap)
+    assert quality(approx, K)[1] > 0.5
+
+
+def test_purposes_trade_entries_for_neighbors():
+    for per_item in (4, 30):
+        shares = [
+            few.random_share(p, per_item) for p in ("neighbors", "balanced", "entries")
+        ]
+        assert shares == sorted(shares)
+
+
+# --- as everywhere ------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_bits(case):
+    K, prior = case
+    one, two = (
+        fp.approximate(None, K, budget=8 * N // 2, prior=prior, seed=5).dense()
+        for _ in range(2)
+    )
+    assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("student", [False, True])
+def test_what_is_saved_answers_to_the_bit(case, tmp_path, student):
+    K, prior = case
+    K, prior = K[:300, :300], prior[:300]
+    method = fp.Auto(student=student, student_seconds=2)
+    approx = fp.approximate(None, K, method=method, budget=11 * 150, prior=prior)
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run")
+    assert np.array_equal(again.dense(), approx.dense())
+
+
+@pytest.mark.parametrize("student", [False, True])
+def test_a_run_that_failed_in_a_round_goes_on_to_the_same_bits(case, student):
+    K, prior = case
+    K, prior = K[:200, :200], prior[:200]
+    items = list(range(200))
+    calls = []
+
+    def similarity(i, j):
+        calls.append(1)
+        if len(calls) == fails_at:
+            raise RuntimeError("the judge went away")
+        return float(K[i, j])
+
+    judge = fp.from_function(similarity, symmetric=True)
+    method = fp.Auto(student=student, student_seconds=600)
+    run = {"method": method, "budget": 11 * 100, "prior": prior}
+    fails_at = -1
+    whole = fp.approximate(items, judge, **run).dense()
+    ledger = fp.Ledger()
+    fails_at = len(calls) + 900  # in the middle of the rounds
+    with pytest.raises(fp.SimilarityError, match="went away"):
+        fp.approximate(items, judge, store=ledger, **run)
+    fails_at = -1
+    assert np.array_equal(
+        fp.approximate(items, judge, store=ledger, **run).dense(), whole
+    )
+
+
+def test_growing_keeps_what_was_read_and_gets_better(case):
+    K, prior = case
+    first = fp.approximate(None, K, budget=6 * N // 2, prior=prior)
+    grown = first.grow(24 * N // 2)
+    assert grown.evaluations <= 24 * N // 2
+    assert quality(grown, K)[0] > quality(first, K)[0]
+
+
+def test_new_items_are_placed_by_a_few_references(case):
+    K, prior = case
+    fitted, new = np.arange(N - 50), np.arange(N - 50, N)
+    judge = fp.from_function(lambda i, j: float(K[i, j]), symmetric=True)
+    approx = fp.approximate(
+        list(fitted), judge, budget=20 * len(fitted) // 2, prior=prior[fitted]
+    )
+    projection = approx.project(list(new), prior=prior[new])
+    assert projection.evaluations <= 32 * len(new)
+    truth = K[np.ix_(new, fitted)]
+    error = np.mean((projection.block() - truth) ** 2)
+    assert error < 0.4 * np.var(truth)
+
+
+# --- more items than can be compared with each other ----------------------------------
+
+
+def test_an_index_proposes_what_blocks_would(case, monkeypatch):
+    pytest.importorskip("faiss")
+    K, prior = case
+    budget = 16 * N // 2
+    blocks = quality(fp.approximate(None, K, budget=budget, prior=prior), K)
+    monkeypatch.setattr(proposals, "EXACT", 100)
+    index = quality(fp.approximate(None, K, budget=budget, prior=prior), K)
+    assert index[0] > blocks[0] - 0.05
+
+
+def test_neighbors_of_neighbors_are_offered_once_and_never_the_item_itself():
+    near = np.array([[1, 2], [2, 3], [3, 0], [0, 0]], dtype=np.int32)
+    have = np.array([[1], [0], [0], [1]], dtype=np.int32)
+    fresh = proposals._distinct(near, have)
+    for item, row in enumerate(fresh):
+        new = row[row != item].tolist()
+        reached = set(near[near[item]].ravel().tolist()) - {item, int(have[item, 0])}
+        assert sorted(new) == sorted(reached)
+
+
+# --- the blend ------------------------------------------------------------------------
+
+
+def test_a_blend_trusts_a_student_where_it_is_right():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(3_000)
+    base = truth + 0.5 * rng.standard_normal(3_000)
+    wrong_below = np.where(truth < 1.2, 2.0, 0.05) * rng.standard_normal(3_000)
+    student = np.where(truth < 1.2, np.minimum(truth + wrong_below, 1.2), truth)
+    blend = Blend.by(student, base, truth)
+    assert blend.shares[-1] > 0.8
+    assert blend.shares[0] < 0.3
+    together = blend(student, base)
+    assert np.mean((together - truth) ** 2) < np.mean((base - truth) ** 2)

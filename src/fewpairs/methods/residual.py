@@ -78,7 +78,9 @@ def features_of(
     """
     if prior is None or prior.embeddings is None or curve is None:
         return left, signs
-    scaled = prior.embeddings * np.float32(np.sqrt(abs(curve.slope)))
+    root = np.sqrt(abs(curve.slope))
+    in_range = root < np.finfo(np.float32).max
+    scaled = prior.embeddings * (np.float32(root) if in_range else root)
     ones = np.full(scaled.shape[1], 1.0 if curve.slope >= 0 else -1.0)
     return np.hstack([scaled.astype(left.dtype), left]), np.concatenate([ones, signs])
 

@@ -161,9 +161,7 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
         else [curve.center, curve.scale, *map(float, curve.coefficients)],
         "ceilings": model.ceilings is not None,
         "feature signs": model.feature_signs is not None,
-        "blend": None
-        if model.blend is None
-        else [model.blend.edges.tolist(), model.blend.shares.tolist()],
+        **_write_blend(model.blend),
         "student": None
         if student is None
         else {
@@ -176,6 +174,13 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
             "arrays": sorted(pair_network.arrays(student.network)),
         },
     }
+
+
+def _write_blend(blend: Blend | None) -> dict[str, Any]:
+    """Return its facts, none where there is none: folders from before have none."""
+    if blend is None:
+        return {}
+    return {"blend": [blend.edges.tolist(), blend.shares.tolist()]}
 
 
 def _read_components(

@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewpairs.checks import (
     check_choice,
@@ -16,7 +17,7 @@ from fewpairs.checks import (
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.auto.few import FewStage
-from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded
+from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.refinement import refine
 from fewpairs.methods.auto.spending import Spending
@@ -39,6 +40,7 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
 # landmarks.
 _FEW, _SMALL = 110.0, 0.06
+_UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 
 
@@ -172,15 +174,24 @@ class Auto(Method):
         if self._few(cost, spending):
             stage = FewStage(spending, self.prior, self.purpose)
             confirmed = stage.look()
-            if confirmed or not self._affords_landmarks(cost, spending):
+            values = stage.random()[2]
+            if not _in_range(values) and not self._affords_landmarks(cost, spending):
+                more = spending.random_pairs(spending.left)[2]
+                why = "values too large or small for anything else"
+                return mean_of(spending, np.concatenate([values, more]), why)
+            if _in_range(values) and (
+                confirmed or not self._affords_landmarks(cost, spending)
+            ):
                 learns = confirmed and self._student_pays(oracle)
                 stage.prior = self.prior if confirmed else None
                 few = stage.fit(learns, self.student_seconds, student_rng)
-                return guarded(spending, *few)
+                same = stage.chosen < _UNCHANGED * cost.pairs
+                random = stage.random()[2] if same else None
+                return guarded(spending, *few, random=random)
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage(spending, self.prior)
-        if not _in_range(spending):
+        if not _in_range(spending.columns):
             spending.buy_landmarks(spending.left)
             model = work.low_rank(proposing=False)
             why = "values too large or small for refinement"
@@ -225,7 +236,7 @@ class Auto(Method):
         return bool(oracle.decide("student", lambda: slow))
 
 
-def _in_range(spending: Spending) -> bool:
+def _in_range(values: NDArray[Any]) -> bool:
     """Tell whether squares of the values can be handled in single precision."""
-    largest = float(np.abs(spending.columns).max())
+    largest = float(np.abs(values).max(initial=0.0))
     return largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]

@@ -99,6 +99,7 @@ class FewStage:
         self._drawn: list[tuple[Indices, Indices, NDArray[Any]]] = [
             (none, none, np.empty(0))
         ]
+        self.chosen = 0  # pairs read by what looked most similar
 
     @property
     def per_item(self) -> float:
@@ -115,12 +116,12 @@ class FewStage:
         spending = self.spending
         fewest = min(_LOOKED * spending.calls, int(0.25 * spending.budget))
         self._draw(max(int(_TIMED * spending.budget), fewest))
-        i, j, values = self._random()
+        i, j, values = self.random()
         if self.prior is None or len(values) < _TOLD:
             return self.prior is not None
         return confirms(self.prior, i, j, values, spending.rng)
 
-    def _random(self) -> tuple[Indices, Indices, NDArray[Any]]:
+    def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""
         i, j, values = zip(*self._drawn, strict=True)
         return np.concatenate(i), np.concatenate(j), np.concatenate(values)
@@ -136,9 +137,11 @@ class FewStage:
         """Spend what is left; return the model, what it is, and what was done."""
         spending, n = self.spending, self.spending.n
         had = sum(len(part[2]) for part in self._drawn) * spending.calls
-        random = random_share(self.purpose, self.per_item) * (spending.left + had)
-        self._draw(int(random) - had)
-        i, j, values = self._random()
+        share = random_share(self.purpose, self.per_item)
+        if self.prior is None:
+            share = 1.0  # nothing proposes pairs
+        self._draw(int(share * (spending.left + had)) - had)
+        i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         regression = PairRegression(n, self.prior, spending.rng)
         model = regression.fit(i[held:], j[held:], values[held:])
@@ -150,6 +153,7 @@ class FewStage:
             trained = _Trained.start(self, model, read, seconds, rng)
         ranked = _Ranked(item_features(self.prior, _VECTORS, rng), spending.rng)
         last, count = self._rounds(model, read, trained or ranked)
+        self.chosen = count
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         words = [f"{2 * count / n:.3g} pairs per item read by what looked most similar"]
@@ -178,8 +182,8 @@ class FewStage:
         count, done = spending.left // spending.calls, 0
         known = spending.oracle.read
         last: Last | None = None
-        if not count or (self.prior is None and not len(read.chosen)):
-            return last, done  # nothing proposes pairs
+        if not count or self.prior is None:
+            return last, done
         spending.oracle.note("finding candidates")
         found = propose(model, known, self._depth(count))
         for turn in range(_ROUNDS):

@@ -20,9 +20,18 @@ FEWEST_LANDMARKS = 4
 
 
 def guarded(
-    spending: Spending, model: Model, described: str, words: list[str]
+    spending: Spending,
+    model: Model,
+    described: str,
+    words: list[str],
+    *,
+    random: NDArray[Any] | None = None,
 ) -> Model:
-    """Shrink the result as far as random pairs do not confirm it."""
+    """Shrink the result as far as random pairs do not confirm it.
+
+    ``random``: values of pairs that were drawn before, for a mean of all; none where
+    reading has left other pairs since.
+    """
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
     model = replace(model, guard=Guard(0.0, 1.0, low, high))
@@ -34,7 +43,8 @@ def guarded(
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
     if guard is None:
-        return mean_of(spending, truth, f"nothing predicts the pairs ({described})")
+        values = truth if random is None else np.concatenate([truth, random])
+        return mean_of(spending, values, f"nothing predicts the pairs ({described})")
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()

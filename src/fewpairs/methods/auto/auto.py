@@ -173,21 +173,20 @@ class Auto(Method):
         n, cost = oracle.n, oracle.cost
         if self._few(cost, spending):
             stage = FewStage(spending, self.prior, self.purpose)
-            confirmed = stage.look()
-            values = stage.random()[2]
-            if not _in_range(values) and not self._affords_landmarks(cost, spending):
-                more = spending.random_pairs(spending.left)[2]
-                why = "values too large or small for anything else"
-                return mean_of(spending, np.concatenate([values, more]), why)
-            if _in_range(values) and (
-                confirmed or not self._affords_landmarks(cost, spending)
-            ):
+            # Landmarks stay in reach, for a prior that says nothing.
+            beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
+            confirmed = stage.look(beyond if beyond >= 0 else spending.left)
+            in_range = _in_range(stage.random()[2])
+            if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
                 stage.prior = self.prior if confirmed else None
                 few = stage.fit(learns, self.student_seconds, student_rng)
                 same = stage.chosen < _UNCHANGED * cost.pairs
-                random = stage.random()[2] if same else None
-                return guarded(spending, *few, random=random)
+                return guarded(spending, *few, random=stage.random() if same else None)
+            if beyond < 0:
+                stage.draw(spending.left)
+                why = "values too large or small for anything else"
+                return mean_of(spending, stage.random()[2], why)
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage(spending, self.prior)
@@ -222,11 +221,7 @@ class Auto(Method):
             return False
         per_item = 2 * spending.budget / (spending.calls * spending.n)
         few = per_item < min(_FEW, _SMALL * spending.n) and self.prior is not None
-        return few or not self._affords_landmarks(cost, spending)
-
-    @staticmethod
-    def _affords_landmarks(cost: Cost, spending: Spending) -> bool:
-        return cost.lines(min(FEWEST_LANDMARKS, spending.n)) <= spending.left
+        return few or cost.lines(min(FEWEST_LANDMARKS, spending.n)) > spending.left
 
     def _student_pays(self, oracle: Oracle) -> bool:
         if self.student != "auto":

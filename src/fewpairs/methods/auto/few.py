@@ -107,18 +107,19 @@ class FewStage:
         spending = self.spending
         return 2 * spending.budget / (spending.calls * spending.n)
 
-    def look(self) -> bool:
+    def look(self, most: int) -> bool:
         """Buy some random pairs, and tell whether they confirm the prior.
 
         By an F-test of a cubic of the prior and sums of the items' features, against
-        the mean. They also tell how long evaluations take.
+        the mean. They also tell how long evaluations take. ``most``: evaluations; where
+        they are too few to tell although there were more, the prior is not confirmed.
         """
         spending = self.spending
         fewest = min(_LOOKED * spending.calls, int(0.25 * spending.budget))
-        self._draw(max(int(_TIMED * spending.budget), fewest))
+        self.draw(min(most, max(int(_TIMED * spending.budget), fewest)))
         i, j, values = self.random()
         if self.prior is None or len(values) < _TOLD:
-            return self.prior is not None
+            return self.prior is not None and most >= spending.left
         return confirms(self.prior, i, j, values, spending.rng)
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
@@ -126,7 +127,8 @@ class FewStage:
         i, j, values = zip(*self._drawn, strict=True)
         return np.concatenate(i), np.concatenate(j), np.concatenate(values)
 
-    def _draw(self, evaluations: int) -> None:
+    def draw(self, evaluations: int) -> None:
+        """Buy random pairs for so many evaluations."""
         wanted = min(evaluations, self.spending.left)
         if wanted >= self.spending.calls:
             self._drawn.append(self.spending.random_pairs(wanted))
@@ -140,7 +142,7 @@ class FewStage:
         share = random_share(self.purpose, self.per_item)
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
-        self._draw(int(share * (spending.left + had)) - had)
+        self.draw(int(share * (spending.left + had)) - had)
         i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         regression = PairRegression(n, self.prior, spending.rng)

@@ -12,6 +12,7 @@ from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
+from fewpairs.types import Indices
 
 __all__ = ["guarded", "mean_of"]
 
@@ -25,12 +26,12 @@ def guarded(
     described: str,
     words: list[str],
     *,
-    random: NDArray[Any] | None = None,
+    random: tuple[Indices, Indices, NDArray[Any]] | None = None,
 ) -> Model:
     """Shrink the result as far as random pairs do not confirm it.
 
-    ``random``: values of pairs that were drawn before, for a mean of all; none where
-    reading has left other pairs since.
+    ``random``: pairs that were drawn before and their values, for means of all of
+    them; none where reading has left other pairs since.
     """
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
@@ -43,8 +44,14 @@ def guarded(
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
     if guard is None:
-        values = truth if random is None else np.concatenate([truth, random])
+        values = truth if random is None else np.concatenate([truth, random[2]])
         return mean_of(spending, values, f"nothing predicts the pairs ({described})")
+    if random is not None and guard.offset != 0:
+        # A few last pairs tell the level less well than all that were drawn.
+        before = model.pairs(random[0], random[1]).astype(np.float64)
+        level = float(np.mean(np.concatenate([truth, random[2]])))
+        at = float(np.mean(np.concatenate([guess, before])))
+        guard = guard._replace(offset=level - guard.slope * at)
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()

@@ -43,6 +43,8 @@ def guarded(
         if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
+    if random is not None and not _in_order(guess, truth):
+        guard = None
     if guard is None:
         values = truth if random is None else np.concatenate([truth, random[2]])
         return mean_of(spending, values, f"nothing predicts the pairs ({described})")
@@ -55,6 +57,18 @@ def guarded(
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()
+
+
+def _in_order(guess: NDArray[Any], truth: NDArray[Any]) -> bool:
+    """Tell whether ranks agree beyond chance: a few large values can deceive a slope.
+
+    Spearman's correlation, two standard errors above 0.
+    """
+    if len(truth) < 10 or np.ptp(truth) == 0 or np.ptp(guess) == 0:
+        return True
+    ranks = [np.argsort(np.argsort(values)) for values in (guess, truth)]
+    agree = np.corrcoef(ranks[0], ranks[1])[0, 1]
+    return bool(agree > 2 / math.sqrt(len(truth)))
 
 
 def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Model:

@@ -176,6 +176,40 @@ def test_a_killed_dask_worker_changes_nothing(tmp_path, client):
     assert again.evaluations == again.bill.for_store
 
 
+def test_a_worker_killed_in_a_round_of_few_evaluations_changes_nothing(client):
+    similarity = Touchy(busy=3_000)
+    places = np.linspace(0, 12, N)
+    prior = np.column_stack([np.cos(places), np.sin(places), np.ones(N)])
+    run = {"budget": "6/item", "prior": prior}
+    victim = next(iter(client.run(os.getpid).values()))
+    killed = []
+
+    def watch(status):
+        if status.done > 0.7 * (status.total or 1) and not killed:
+            killed.append(victim)
+            os.kill(victim, signal.SIGKILL)
+
+    approx = approximate(similarity, client, progress=watch, **run)
+    assert killed
+    assert "random pairs" in approx.method  # no landmarks: read in rounds
+    assert same(approx, approximate(similarity, **run))
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_similarity_that_ends_the_program_ends_the_run_on_a_cluster(client, error):
+    def quits(a, b):
+        if {a, b} == {7, 30}:
+            raise error("stop")
+        return float(np.cos(a - b))
+
+    ledger = fp.Ledger()
+    similarity = fp.from_function(quits, symmetric=True, chunk=25, name="quits")
+    with pytest.raises(error, match="stop"):
+        approximate(similarity, client, budget=0.9, store=ledger)
+    assert ledger.evaluations > 0
+    assert ledger.load().moments().number > 0
+
+
 def test_the_address_of_a_scheduler_will_do(cluster):
     plain = approximate(Touchy(), method="sms")
     assert same(approximate(Touchy(), cluster.scheduler_address, method="sms"), plain)

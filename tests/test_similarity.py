@@ -1,11 +1,11 @@
 """Similarities keep their contract and declare themselves truthfully."""
 
+import importlib
 import random
 
 import numpy as np
 import pytest
 from rapidfuzz import fuzz
-from rapidfuzz.distance import Levenshtein
 
 import fewpairs as fp
 from fewpairs.similarity.strings import _SCORERS
@@ -41,13 +41,62 @@ def test_string_scorers_declared_symmetric_are_so_on_hard_strings(name):
     assert np.array_equal(there, back.T)
 
 
-def test_string_values_are_those_of_rapidfuzz():
-    a, b = texts(20)[3], texts(20)[7]
-    at = (np.array([0]), np.array([1]))
-    distance = fp.StringSimilarity("levenshtein").bind([a, b]).pairs(*at)
-    assert distance[0] == Levenshtein.normalized_similarity(a, b)
-    ratio = fp.StringSimilarity("token_set_ratio").bind([a, b]).pairs(*at)
-    assert ratio[0] == pytest.approx(fuzz.token_set_ratio(a, b) / 100)
+def _of_rapidfuzz(name, strings):
+    """Every pair by RapidFuzz's own function of that name, text by text."""
+    names = {"wratio": "WRatio", "qratio": "QRatio"}
+    function = getattr(fuzz, names.get(name, name), None)
+    if function is not None:
+        return np.array([[function(a, b) / 100 for b in strings] for a in strings])
+    module, _ = _SCORERS[name].path.split(":")
+    function = importlib.import_module(module).normalized_similarity
+    return np.array([[function(a, b) for b in strings] for a in strings])
+
+
+@pytest.mark.parametrize("name", sorted(_SCORERS))
+def test_string_values_are_those_of_rapidfuzz(name):
+    """Also where blanks are odd: U+00A0 separates tokens in wide texts alone."""
+    rng = random.Random(3)
+    letters = "abAB é漢😀\t\x1c\x85\xa0\u2003\u3000    "
+    hard = ["".join(rng.choices(letters, k=rng.randint(0, 25))) for _ in range(40)]
+    hard += ["", " ", "b a a b", "a\xa0b c", "漢\xa0b c", "c a\xa0b"]
+    truth = _of_rapidfuzz(name, hard)
+    scorer = fp.StringSimilarity(name).bind(hard)
+    everything = np.arange(len(hard))
+    assert scorer.block(everything, everything).dtype == scorer.dtype == np.float32
+    assert np.allclose(scorer.block(everything, everything), truth, rtol=2e-7, atol=0)
+    i, j = np.divmod(np.arange(len(hard) ** 2), len(hard))
+    assert np.allclose(scorer.pairs(i, j), truth.ravel(), rtol=2e-7, atol=0)
+
+
+@pytest.mark.parametrize("name", sorted(_SCORERS))
+def test_a_block_above_a_level_has_everything_from_that_level_on(name):
+    some, everything = texts(60), np.arange(60)
+    scorer = fp.StringSimilarity(name).bind(some)
+    block = scorer.block(everything, everything)
+    for level in (0.0, 0.55, 0.85, 1.0):
+        above = scorer.block_above(everything, everything, level)
+        hit = block >= np.float32(level)
+        assert np.array_equal(above >= np.float32(level), hit)
+        assert np.array_equal(above[hit], block[hit])
+
+
+def test_whole_percents_of_rapidfuzz_reach_the_level_that_people_type():
+    strings = ["".join("ab"[t < k] for t in range(100)) for k in range(1, 101)]
+    scorer = fp.StringSimilarity("ratio").bind(strings)
+    found = scorer.pairs(np.zeros(100, dtype=int), np.arange(100))
+    whole = np.array([round(fuzz.ratio(strings[0], b)) for b in strings])
+    assert set(whole) == set(range(1, 101))
+    assert (found >= (whole / 100).astype(np.float32)).all()
+
+
+def test_many_pairs_of_one_text_are_scored_like_any_others():
+    scorer = fp.StringSimilarity("token_sort_ratio").bind(texts(400))
+    i = np.r_[np.full(399, 7), np.arange(50), np.full(300, 3)]
+    j = np.r_[np.delete(np.arange(400), 7), np.arange(50)[::-1], np.arange(300)]
+    order = np.random.default_rng(0).permutation(len(i))
+    everything = np.arange(400)
+    block = scorer.block(everything, everything)
+    assert np.array_equal(scorer.pairs(i[order], j[order]), block[i[order], j[order]])
 
 
 def test_unequal_weights_make_levenshtein_asymmetric_and_it_says_so():

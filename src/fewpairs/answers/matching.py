@@ -141,7 +141,8 @@ def find_matches(
         )
         raise BudgetError(msg, needed=len(new), allowed=most)
     values[new] = _read(approx, i[new], j[new], progress or Silence())
-    keep = values >= threshold
+    keep = values >= level_of(threshold, _precision(approx))
+    values = np.where(keep, np.maximum(values, threshold), values)
     order = np.flatnonzero(keep)[np.argsort(-values[keep], kind="stable")]
     return Matches(
         i=i[order],
@@ -218,6 +219,23 @@ def _read(
     return out
 
 
+def level_of(threshold: float, precision: np.dtype[Any]) -> float:
+    """Return the number from which on a value of some precision is at a threshold.
+
+    In single precision 0.9 is a little less than 0.9, and means 0.9.
+
+    >>> level_of(0.9, np.dtype(np.float32)) < 0.9 == level_of(0.9, np.dtype(float))
+    True
+    """
+    return float(precision.type(threshold))
+
+
+def _precision(approx: Approximation) -> np.dtype[Any]:
+    if approx.source is None:
+        return np.dtype(approx.left.dtype)
+    return approx.source.reader.dtype
+
+
 def _margin(approx: Approximation) -> float:
     if not isinstance(approx.evidence, HeldOut) or not len(approx.evidence.i):
         return 0.0
@@ -232,10 +250,10 @@ def _candidates(
     approx: Approximation, lowest: float, threshold: float
 ) -> tuple[Indices, Indices]:
     """Return i < j of pairs that are predicted high, or known to be."""
-    i, j = pairs_above(approx, lowest)
+    i, j = pairs_above(approx, min(lowest, level_of(threshold, _precision(approx))))
     known, values = approx.known.lookup(i, j)
     # What is known to lie below the threshold needs no second look.
-    keep = ~known | (values >= threshold)
+    keep = ~known | (values >= level_of(threshold, _precision(approx)))
     return i[keep], j[keep]
 
 

@@ -99,6 +99,11 @@ class Reader:
         return self._reading.entries
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of a value."""
+        return self._scorer.dtype
+
+    @property
     def symmetric(self) -> bool:
         """Whether the similarity was found symmetric."""
         return self._reading.symmetric

@@ -109,6 +109,19 @@ class Scorer(ABC):
         j = np.tile(columns, len(rows))
         return self.pairs(i, j).reshape(len(rows), len(columns))
 
+    def block_above(
+        self,
+        rows: Indices,
+        columns: Indices,
+        least: float,  # noqa: ARG002 - for those who can use it
+    ) -> NDArray[Any]:
+        """Return a block of which only what is at least ``least`` is wanted.
+
+        Override it where a similarity can stop early: what lies below may then be any
+        number below, within its bounds.
+        """
+        return self.block(rows, columns)
+
 
 class Similarity(ABC):
     """A recipe for scoring two items; knows nothing of matrices or budgets.

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from fewpairs.checks import check_choice, check_function, check_whole
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Scorer, Similarity, made_of
+from fewpairs.similarity.base import Scorer, Similarity, cut, made_of
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 
@@ -92,7 +92,7 @@ class TokenOverlap(Similarity):
             columns.extend(sorted(tokens))
             starts.append(len(columns))
         shape = (len(starts) - 1, max(1, len(number)))
-        ones = np.ones(len(columns))
+        ones = np.ones(len(columns), dtype=np.float32)
         return _OverlapScorer(
             self.kind, sparse.csr_array((ones, columns, starts), shape)
         )
@@ -121,31 +121,44 @@ class TokenOverlap(Similarity):
 class _OverlapScorer(Scorer):
     backend = "SciPy"
 
+    dtype = np.dtype(np.float32)  # counts of tokens are whole numbers, exact in it
+
     def __init__(self, kind: Kind, incidence: sparse.csr_array) -> None:
         self.n = incidence.shape[0]
         self._kind = kind
         self._incidence = incidence
-        self._sizes = np.diff(incidence.indptr).astype(np.float64)
+        self._sizes = np.diff(incidence.indptr).astype(np.float32)
 
-    def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+    def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
         common = self._incidence[i].multiply(self._incidence[j]).sum(axis=1)
-        return self._ratio(np.asarray(common).ravel(), self._sizes[i], self._sizes[j])
+        found = np.asarray(common, dtype=np.float32).ravel()
+        return self._ratio(found, self._sizes[i], self._sizes[j])
 
-    def block(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
-        common = (self._incidence[rows] @ self._incidence[columns].T).toarray()
-        a, b = self._sizes[rows][:, None], self._sizes[columns][None, :]
+    def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
+        across, down = self._incidence[cut(rows)], self._incidence[cut(columns)]
+        common = (across @ down.T).toarray()
+        a, b = self._sizes[cut(rows)][:, None], self._sizes[cut(columns)][None, :]
         return self._ratio(common, a, b)
 
     def _ratio(
-        self, common: NDArray[Any], a: NDArray[Any], b: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        whole = {
-            "jaccard": lambda: a + b - common,
-            "dice": lambda: (a + b) / 2,
-            "overlap": lambda: np.minimum(a, b),
-            "cosine": lambda: np.sqrt(a * b),
-        }[self._kind]()
-        both_empty = (a == 0) & (b == 0)
-        out = np.divide(common, whole, out=np.zeros_like(common), where=whole > 0)
-        out[np.broadcast_to(both_empty, out.shape)] = 1.0
-        return np.asarray(out)
+        self, common: NDArray[np.float32], a: NDArray[Any], b: NDArray[Any]
+    ) -> NDArray[np.float32]:
+        """Divide in place; only empty sets can have a zero below."""
+        whole = _WHOLE[self._kind](a, b)
+        if self._kind == "jaccard":
+            whole -= common
+        if a.all() and b.all():
+            common /= whole
+            return common
+        np.divide(common, np.where(whole > 0, whole, 1), out=common)
+        common[np.broadcast_to((a == 0) & (b == 0), common.shape)] = 1.0
+        return common
+
+
+# Below the line; Jaccard's is less what both have.
+_WHOLE: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
+    "jaccard": lambda a, b: a + b,
+    "dice": lambda a, b: (a + b) / 2,
+    "overlap": np.minimum,
+    "cosine": lambda a, b: np.sqrt(a * b),
+}

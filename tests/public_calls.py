@@ -68,6 +68,9 @@ def runs(folder):
         given = {"items": TEXTS, "similarity": LEVENSHTEIN}
         more = {} if verb is exact_matrix else options
         yield every_argument(verb.__name__, verb, **given, **more)
+    given = {"items": TEXTS, "similarity": LEVENSHTEIN}
+    yield every_argument("neighbors", fp.neighbors, **given)
+    yield every_argument("duplicates", fp.duplicates, **given, threshold=0.8)
     yield every_argument(
         "approximate by auto",
         fp.approximate,
@@ -155,6 +158,7 @@ def answers(approx, folder):
         "dense": {},
         "embedding": {},
         "neighbors": {"k": 3},
+        "duplicates": {"threshold": 0.8},
         "search": {"query": "red 3", "k": 3, "evaluations": 20},
         "project": new,
         "transform": new,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fewpairs as fp
-from fewpairs.answers.matching import all_matches, find_matches
+from fewpairs.answers.matching import find_matches
 from fewpairs.evaluation import exact_matrix
 from tests.conftest import Counting
 
@@ -111,12 +111,12 @@ def test_evaluating_everything_finds_everything(symmetric):
     K = K if symmetric else K + np.triu(0.1 * K, 1)
     both = (K + K.T) / 2
     similarity = fp.from_function(lambda a, b: K[a, b], symmetric=symmetric)
-    found = all_matches(range(70), similarity, 0.3)
+    found = fp.duplicates(range(70), similarity, 0.3)
     i, j = np.nonzero(np.triu(both >= 0.3, 1))
     assert set(zip(found.i, found.j)) == set(zip(i, j))
     assert found.similarity == pytest.approx(both[found.i, found.j])
     assert (np.diff(found.similarity) <= 0).all()
-    assert len(all_matches(range(70), similarity, 5.0).i) == 0
+    assert len(fp.duplicates(range(70), similarity, 5.0)) == 0
 
 
 def test_limits_and_bad_thresholds_are_refused():
@@ -124,7 +124,7 @@ def test_limits_and_bad_thresholds_are_refused():
     approx = fp.approximate(None, fp.from_matrix(K), method="nystrom", budget=0.2)
     with pytest.raises(fp.BudgetError, match=r"may be evaluated\. Raise the threshold"):
         find_matches(approx, 0.1, most=3)
-    with pytest.raises(fp.InputError, match="threshold is nan; pass a finite number"):
+    with pytest.raises(fp.InputError, match="threshold is nan; pass one finite number"):
         find_matches(approx, float("nan"))
 
 

@@ -6,7 +6,6 @@ import pytest
 
 import fewpairs as fp
 from fewpairs import memory
-from fewpairs.answers.matching import all_matches
 from fewpairs.evaluation import exact_matrix
 from tests.commands import run_here
 from tests.conftest import Counting, random_matrix
@@ -68,26 +67,27 @@ def test_a_target_is_aimed_at_as_far_as_memory_goes(little):
 
 def test_n_by_n_answers_that_do_not_fit_are_refused(little):
     similarity = fp.from_function(never, symmetric=True)
-    for everything in (exact_matrix, lambda *given: all_matches(*given, 0.5)):
-        message = "exact_matrix: all similarities of 200 × 200 items take"
-        with pytest.raises(fp.InputError, match=message):
-            everything(range(N), similarity)
+    message = "exact_matrix: all similarities of 200 × 200 items take"
+    with pytest.raises(fp.InputError, match=message):
+        exact_matrix(range(N), similarity)
     approx = fp.approximate(None, K, method="nystrom", budget=0.1)
     with pytest.raises(fp.InputError, match=r"Approximation\.dense: the 200 × 200"):
         approx.dense(force=True)
 
 
-@pytest.mark.parametrize("more", [[], ["--method", "nystrom"]], ids=str)
-def test_all_duplicates_on_the_command_line_are_refused_unpaid(
-    little, more, tmp_path, capfd, monkeypatch
+def test_all_columns_for_duplicates_are_refused_unpaid_and_a_pass_is_not(
+    little, tmp_path, capfd, monkeypatch
 ):
     texts = "".join(f"text number {t}\n" for t in range(N))
     (tmp_path / "texts.txt").write_text(texts, encoding="utf-8")
     arguments = ["duplicates", "texts.txt", "-s", "levenshtein", "-t", "0.9"]
-    arguments += ["--budget", "100%", *more]
-    done = run_here(arguments, tmp_path, capfd, monkeypatch)
+    arguments += ["--budget", "100%"]
+    done = run_here([*arguments, "--method", "nystrom"], tmp_path, capfd, monkeypatch)
     assert done.returncode != 0
     assert "of memory, and 0.0 GiB are available" in " ".join(done.stderr.split())
+    done = run_here(arguments, tmp_path, capfd, monkeypatch)
+    assert done.returncode == 0
+    assert "missed: none, all pairs were read" in done.stdout
 
 
 def test_columns_on_disk_need_memory_for_their_core_alone(monkeypatch, tmp_path):

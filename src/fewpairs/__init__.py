@@ -28,6 +28,7 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import Certificate
 from fewpairs.result.saving import load
 from fewpairs.run.approximate import approximate
+from fewpairs.run.jobs import duplicates, neighbors
 from fewpairs.run.plan import Plan, plan
 from fewpairs.similarity import (
     WMD,
@@ -79,10 +80,12 @@ __all__ = [
     "TokenOverlap",
     "Uniform",
     "approximate",
+    "duplicates",
     "from_async",
     "from_function",
     "from_matrix",
     "load",
+    "neighbors",
     "plan",
     "train_pair_mlp",
 ]

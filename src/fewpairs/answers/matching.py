@@ -1,6 +1,5 @@
 """Pairs above a threshold: proposed by an approximation, checked one by one."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -9,15 +8,17 @@ from numpy.typing import NDArray
 from scipy import special
 
 from fewpairs.answers.above import pairs_above
+from fewpairs.answers.all_pairs import AllPairs, level_of
 from fewpairs.answers.left_out import hide_rows, refined_an_item
-from fewpairs.errors import BudgetError, InputError
-from fewpairs.progress import Progress, Silence
-from fewpairs.reading.exact import exact_matrix
+from fewpairs.answers.way import Way
+from fewpairs.checks import check_number, check_whole
+from fewpairs.errors import BudgetError
+from fewpairs.progress import Progress, Silence, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 from fewpairs.types import Indices
 
-__all__ = ["Matches", "Missed", "all_matches", "find_matches"]
+__all__ = ["Matches", "Missed", "duplicates", "exact_matches", "find_matches"]
 
 _MARGIN = 2.0  # standard deviations of the prediction's error
 _TAIL = 500  # held-out pairs with the highest predictions: near the threshold
@@ -58,24 +59,47 @@ class Matches:
 
     Attributes
     ----------
-    i, j, similarity
-        The pairs, i < j, most similar first, and their exact values.
+    left, right, similarity
+        The pairs, left < right, most similar first, and their exact values.
     threshold, margin
         Pairs predicted above threshold − margin were checked.
     known, checked
         Pairs of the result that had been read before; candidates evaluated now.
     missed
         What can be said of those that were not found.
+    evaluations
+        Calls of the similarity: for the candidates; by `fewpairs.duplicates`, all.
+    way
+        Whether `fewpairs.duplicates` read all pairs, and why; else ``None``.
     """
 
-    i: Indices
-    j: Indices
+    left: Indices
+    right: Indices
     similarity: NDArray[np.float64]
     threshold: float
     margin: float
     known: int
     checked: int
     missed: Missed
+    evaluations: int = 0
+    way: Way | None = None
+
+    @property
+    def i(self) -> Indices:
+        """``left``, as in ``approx.pairs(i, j)``."""
+        return self.left
+
+    @property
+    def j(self) -> Indices:
+        """``right``, as in ``approx.pairs(i, j)``."""
+        return self.right
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def __repr__(self) -> str:
+        way = "" if self.way is None else f"; {self.way}"
+        return f"<Matches: {len(self):,} pairs at least {self.threshold:g}{way}>"
 
 
 def find_matches(
@@ -85,6 +109,7 @@ def find_matches(
     margin: float | None = None,
     most: int | None = None,
     also: tuple[Indices, Indices] | None = None,
+    cut: bool = False,
     progress: Progress | None = None,
 ) -> Matches:
     """Return the pairs whose similarity is at least ``threshold``, all of them checked.
@@ -107,6 +132,9 @@ def find_matches(
         Candidates that may be evaluated at most.
     also
         Pairs that are candidates whatever is predicted, such as equal texts.
+    cut
+        Evaluate the best of the candidates where there are more than ``most``, instead
+        of none.
     progress
         Told of every chunk that is read.
 
@@ -118,12 +146,10 @@ def find_matches(
     >>> K[3, 7] = K[7, 3] = 0.9
     >>> approx = fp.approximate(None, K, budget=0.3)
     >>> found = find_matches(approx, 0.5, also=(np.array([7]), np.array([3])))
-    >>> list(zip(found.i, found.j, found.similarity.tolist())) == [(3, 7, 0.9)]
+    >>> list(zip(found.left, found.right, found.similarity.tolist())) == [(3, 7, 0.9)]
     True
     """
-    if not np.isfinite(threshold):
-        msg = f"find_matches: threshold is {threshold}; pass a finite number."
-        raise InputError(msg)
+    threshold = check_number("find_matches", "threshold", threshold)
     margin = _margin(approx) if margin is None else float(margin)
     i, j = _candidates(approx, threshold - margin, threshold)
     if also is not None:
@@ -133,7 +159,12 @@ def find_matches(
         i, j = keys // n, keys % n
     known, values = approx.known.lookup(i, j)
     new = np.flatnonzero(~known)
-    if most is not None and len(new) > most:
+    if most is not None and len(new) > most and cut:
+        best = np.argsort(-approx.pairs(i[new], j[new]), kind="stable")[:most]
+        kept = np.sort(np.concatenate([np.flatnonzero(known), new[best]]))
+        i, j, known, values = i[kept], j[kept], known[kept], values[kept]
+        new = np.flatnonzero(~known)
+    elif most is not None and len(new) > most:
         msg = (
             f"find_matches: {len(new):,} candidates lie above {threshold - margin:.4g} "
             f"and are not known; {most:,} may be evaluated. Raise the threshold, lower "
@@ -145,57 +176,57 @@ def find_matches(
     values = np.where(keep, np.maximum(values, threshold), values)
     order = np.flatnonzero(keep)[np.argsort(-values[keep], kind="stable")]
     return Matches(
-        i=i[order],
-        j=j[order],
+        left=i[order],
+        right=j[order],
         similarity=values[order],
         threshold=float(threshold),
         margin=margin,
         known=int(known[order].sum()),
         checked=len(new),
         missed=_missed(approx, threshold, margin),
+        evaluations=len(new) * approx.reader("find_matches").calls if len(new) else 0,
     )
 
 
-def all_matches(
-    items: Sequence[Any],
-    similarity: Any,
+def duplicates(
+    approx: Approximation,
     threshold: float,
     *,
-    progress: Progress | None = None,
+    evaluations: int | None = None,
+    margin: float | None = None,
+    progress: bool | Progress = False,
 ) -> Matches:
-    """Return the pairs whose similarity is at least ``threshold``: evaluate them all.
+    """Return the pairs above a threshold; see ``Approximation.duplicates``."""
+    call = "Approximation.duplicates"
+    threshold = check_number(call, "threshold", threshold)
+    check_number(call, "margin", margin, least=0, none=True)
+    check_whole(call, "evaluations", evaluations, none=True)
+    shown = as_progress(progress, call)
+    with np.errstate(over="ignore"):  # in single precision 1e300 is infinite
+        return find_matches(
+            approx,
+            threshold,
+            margin=margin,
+            most=evaluations,
+            cut=True,
+            progress=shown,
+        )
 
-    For similarities that are quick. Evaluations: n(n−1)/2; memory: n² numbers.
 
-    Examples
-    --------
-    >>> import fewpairs as fp
-    >>> from fewpairs.answers.matching import all_matches
-    >>> texts = ["red cat", "green dog", "red cats"]
-    >>> found = all_matches(texts, fp.StringSimilarity("ratio"), 0.8)
-    >>> found.i.tolist(), found.j.tolist(), found.checked
-    ([0], [2], 3)
-    """
-    K = exact_matrix(items, similarity, progress=progress)
-    n = len(K)
-    found = [
-        (np.full(len(j), i), j)
-        for i in range(n)
-        if len(j := i + 1 + np.flatnonzero(K[i, i + 1 :] >= threshold))
-    ]
-    nothing = np.empty(0, dtype=np.int64)
-    i, j = (np.concatenate([nothing, *(part[t] for part in found)]) for t in range(2))
-    values = K[i, j].astype(np.float64)
-    order = np.argsort(-values, kind="stable")
+def exact_matches(sweep: AllPairs, threshold: float, way: Way, paid: int) -> Matches:
+    """Return what a pass over all pairs has found: nothing is missed."""
+    left, right, similarity = sweep.above()
     return Matches(
-        i=i[order],
-        j=j[order],
-        similarity=values[order],
+        left=left,
+        right=right,
+        similarity=similarity,
         threshold=float(threshold),
         margin=0.0,
         known=0,
-        checked=n * (n - 1) // 2,
+        checked=sweep.pairs,
         missed=Missed(0, 0, 0.0, 0.0, 0, 0, 0.0),
+        evaluations=paid,
+        way=way,
     )
 
 
@@ -217,17 +248,6 @@ def _read(
     finally:
         progress.finish()
     return out
-
-
-def level_of(threshold: float, precision: np.dtype[Any]) -> float:
-    """Return the number from which on a value of some precision is at a threshold.
-
-    In single precision 0.9 is a little less than 0.9, and means 0.9.
-
-    >>> level_of(0.9, np.dtype(np.float32)) < 0.9 == level_of(0.9, np.dtype(float))
-    True
-    """
-    return float(precision.type(threshold))
 
 
 def _precision(approx: Approximation) -> np.dtype[Any]:

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from fewpairs.answers.blockwise import blockwise
 from fewpairs.answers.candidates import Proposer, candidates_of, chunks, is_large
 from fewpairs.answers.ranking import known_best, rank
+from fewpairs.answers.way import Way
 from fewpairs.checks import check_choice, check_whole
 from fewpairs.errors import BudgetError, InputError, MissingExtraError
+from fewpairs.matrix.moments import Moments
 from fewpairs.methods.auto.candidates import find as find_candidates
 from fewpairs.progress import Progress, as_progress
 from fewpairs.result.approximation import Approximation
@@ -40,12 +42,18 @@ class Neighbors(_NeighborArrays):
         Share of the true k most similar that were found, from rows that were read as a
         whole, with a 95 % interval; ``None`` where none were asked for.
     evaluations
-        Calls of the similarity made for that.
+        Calls of the similarity made for that; by `fewpairs.neighbors`, all of them.
+    way
+        Whether `fewpairs.neighbors` read all pairs, and why; else ``None``.
+    moments
+        Number, sum and sum of squares of all similarities, where all were read.
     """
 
     recall: float | None
     recall_interval: tuple[float, float] | None
     evaluations: int
+    way: Way | None
+    moments: Moments | None
 
     def __new__(
         cls,
@@ -54,17 +62,21 @@ class Neighbors(_NeighborArrays):
         recall: float | None = None,
         recall_interval: tuple[float, float] | None = None,
         evaluations: int = 0,
+        *,
+        way: Way | None = None,
+        moments: Moments | None = None,
     ) -> Self:
         """Make a pair that knows more."""
         made = super().__new__(cls, indices, similarities)
         made.recall, made.recall_interval = recall, recall_interval
-        made.evaluations = evaluations
+        made.evaluations, made.way, made.moments = evaluations, way, moments
         return made
 
     def __repr__(self) -> str:
         n, k = self.indices.shape
         recall = "" if self.recall is None else f", recall about {self.recall:.2f}"
-        return f"<Neighbors: {k} of each of {n:,} items{recall}>"
+        way = "" if self.way is None else f"; {self.way}"
+        return f"<Neighbors: {k} of each of {n:,} items{recall}{way}>"
 
 
 def neighbors(

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from fewpairs import __version__
 from fewpairs.cli import (
-    answering,
+    clustering,
     duplicating,
     exporting,
+    neighboring,
     planning,
     reporting,
     running,
@@ -97,8 +98,8 @@ for _command in (
     planning.plan,
     running.approximate,
     running.show,
-    answering.neighbors,
-    answering.cluster,
+    neighboring.neighbors,
+    clustering.cluster,
     duplicating.duplicates,
     exporting.export,
     reporting.report,

@@ -1,12 +1,14 @@
 """The command duplicates: pairs above a threshold, every one of them evaluated."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from fewpairs.answers.matching import Matches, all_matches, find_matches
+from fewpairs.answers.equal import count_equal, equal_pairs
+from fewpairs.answers.matching import Matches, find_matches
 from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
@@ -18,13 +20,15 @@ from fewpairs.errors import InputError
 from fewpairs.matrix.budget import DEFAULT_BUDGET
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import duration
+from fewpairs.run import jobs
+from fewpairs.run.job import AUTO
+from fewpairs.similarity.base import Similarity
 from fewpairs.types import Indices
 
 __all__ = ["duplicates"]
 
 _LISTED = 20
 _MOST_EQUAL = 1_000_000  # pairs of equal texts that are listed one by one
-_ALL_AT_ONCE = 10_000  # items whose pairs can all be held
 _QUICK = 60.0  # seconds within which reading everything is worth a hint
 
 
@@ -52,7 +56,7 @@ def duplicates(
         ),
     ] = None,
     column: options.Columns = None,
-    budget: options.BudgetText = DEFAULT_BUDGET,
+    budget: options.JobBudget = AUTO,
     margin: Annotated[
         float | None,
         typer.Option(
@@ -71,6 +75,7 @@ def duplicates(
             "--out", "-o", help="Write all pairs: .csv, .tsv, .jsonl or .parquet."
         ),
     ] = None,
+    store: options.Store = None,
     prior: options.PriorName = None,
     method: options.MethodName = "auto",
     seed: options.Seed = 0,
@@ -92,9 +97,11 @@ def duplicates(
 ) -> None:
     """Find pairs above a threshold; every pair that is reported has been evaluated.
 
-    Candidates are what the approximation predicts above the threshold less a margin,
-    and equal texts. Candidates that were not read yet are evaluated, and counted. The
-    command also says how many pairs it may have missed.
+    Of a file, all pairs are compared where that takes less than a minute, or less than
+    approximating them: a timed sample tells, and the command says which way it takes.
+    Else, candidates are what the approximation predicts above the threshold less a
+    margin, and equal texts. Candidates that were not read yet are evaluated, and
+    counted. The command then says how many pairs it may have missed.
 
     For example:
 
@@ -108,37 +115,36 @@ def duplicates(
     if out is not None:
         check_file(out, force=force)
         kind_of_output(out)
-    approx: Approximation | None
+    approx: Approximation | None = None
     if similarity is None:
         if Path(source).is_file():
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
             raise InputError(msg)
         run = open_run(Path(source))
         check_threshold(threshold, make_similarity(run.spec))
-        given, equal = run.given, _equal_pairs(run.texts)
+        given, equal = run.given, _few_equal(run.texts)
         approx = run.with_similarity()
     else:
         how = options.reading_of(
             column, format, encoding, delimiter, empty, max_length, cut, quotes
         )
         spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
-        check_threshold(threshold, make_similarity(spec))
+        recipe = make_similarity(spec)
+        check_threshold(threshold, recipe)
+        options.as_job_budget(budget)
+        options.as_method_name(method)
         given = read_texts(source, how, say)
-        equal = _equal_pairs(given.texts)  # too many are an error before it is paid
-        whole = (
-            options.as_budget(budget).is_everything(len(given.texts))
-            and len(given.texts) <= _ALL_AT_ONCE
-        )
-        if whole and method == "auto":
-            recipe = make_similarity(spec)
-            found = all_matches(
-                given.texts, recipe, threshold, progress=progress_bar(say)
-            )
-            approx = None
+        if method == "auto" and margin is None and most is None:
+            found = _of_file(
+                given, recipe, threshold, say, budget=budget, seed=seed,
+                store=store and str(store), **options.prior_of(prior, given),
+            )  # fmt: skip
         else:
+            equal = _few_equal(given.texts)  # too many: an error before it is paid
             approx = run_approximation(
-                given, spec, say, budget=budget, prior=prior, method=method, seed=seed
-            )
+                given, spec, say, budget=_approximated(budget), prior=prior,
+                method=method, seed=seed, store=store,
+            )  # fmt: skip
     if approx is not None:
         found = find_matches(
             approx,
@@ -152,31 +158,39 @@ def duplicates(
     if out is not None:
         table = Rows(_NAMES, _records(found, given))
         guarded = write_rows(table, kind_of_output(out), out, raw=raw)
-        say.wrote(f"{len(found.i):,} pairs", out, guarded)
+        say.wrote(f"{len(found.left):,} pairs", out, guarded)
     say.document(_facts(found, approx, given))
 
 
-def _equal_pairs(texts: list[str]) -> tuple[Indices, Indices]:
+def _approximated(budget: str) -> str:
+    return DEFAULT_BUDGET if options.as_job_budget(budget) is None else budget
+
+
+def _few_equal(texts: list[str]) -> tuple[Indices, Indices]:
     """Return all pairs of equal texts: no approximation is needed to find them."""
-    groups: dict[str, list[int]] = {}
-    for t, text in enumerate(texts):
-        groups.setdefault(text, []).append(t)
-    i: list[Indices] = []
-    j: list[Indices] = []
-    for members in groups.values():
-        if len(members) > 1:
-            a, b = np.triu_indices(len(members), 1)
-            at = np.array(members)
-            i.append(at[a])
-            j.append(at[b])
-    if sum(map(len, i)) > _MOST_EQUAL:
+    number = count_equal(texts)
+    if number > _MOST_EQUAL:
         msg = (
-            f"{sum(map(len, i)):,} pairs of texts are equal. Drop repeated rows first, "
+            f"{number:,} pairs of texts are equal. Drop repeated rows first, "
             "or use `fewpairs cluster`."
         )
         raise InputError(msg)
-    nothing = np.empty(0, dtype=np.int64)
-    return (np.concatenate([nothing, *i]), np.concatenate([nothing, *j]))
+    return equal_pairs(texts)
+
+
+def _of_file(
+    given: Input,
+    recipe: Similarity,
+    threshold: float,
+    say: Out,
+    **options: Any,
+) -> Matches:
+    """Find pairs by whichever way is quicker, and say which it is."""
+    found = jobs.duplicates(
+        given.texts, recipe, threshold, progress=progress_bar(say), **options
+    )
+    say.note(f"{found.way}")
+    return found
 
 
 def _tell(
@@ -194,12 +208,12 @@ def _tell(
             shown(given.texts[j]),
         )
         for i, j, value in zip(
-            found.i[:_LISTED], found.j[:_LISTED], found.similarity[:_LISTED],
+            found.left[:_LISTED], found.right[:_LISTED], found.similarity[:_LISTED],
             strict=True,
         )
     ]  # fmt: skip
     if rows:
-        more = f", the first {_LISTED}" if len(found.i) > _LISTED else ""
+        more = f", the first {_LISTED}" if len(found.left) > _LISTED else ""
         say.table(
             f"pairs at least {found.threshold:g} similar{more}",
             [
@@ -212,24 +226,32 @@ def _tell(
             rows,
         )
     n = len(given.texts)
-    rows_hit = len(np.unique(np.concatenate([found.i, found.j])))
-    say.say(
-        f"{len(found.i):,} pair{'' if len(found.i) == 1 else 's'} at least "
-        f"{found.threshold:g} similar, among "
-        f"{rows_hit:,} of {n:,} texts; all of them exact: {found.known:,} read before, "
-        f"{len(found.i) - found.known:,} among {found.checked:,} candidates evaluated "
-        "now"
+    rows_hit = len(np.unique(np.concatenate([found.left, found.right])))
+    summary = (
+        f"{len(found):,} pair{'' if len(found) == 1 else 's'} at least "
+        f"{found.threshold:g} similar, among {rows_hit:,} of {n:,} texts"
     )
-    if approx is None or not approx.certificate.unread:
+    if _all_read(found, approx):
+        say.say(f"{summary}; all of them exact")
         say.say("missed: none, all pairs were read")
         return
+    say.say(
+        f"{summary}; all of them exact: {found.known:,} read before, "
+        f"{len(found) - found.known:,} among {found.checked:,} candidates evaluated now"
+    )
     say.say(_missed_in_words(found))
-    exact = _exact_seconds(approx)
-    if exact < _QUICK and n <= _ALL_AT_ONCE:
+    exact = np.inf if approx is None else _exact_seconds(approx)
+    if exact < _QUICK:
         say.note(
             f"hint: this similarity is quick, all pairs take about {duration(exact)}; "
             "`fewpairs duplicates FILE --budget 100%` misses nothing"
         )
+
+
+def _all_read(found: Matches, approx: Approximation | None) -> bool:
+    if found.way is not None:
+        return found.way.exact
+    return approx is not None and not approx.certificate.unread
 
 
 def _missed_in_words(found: Matches) -> str:
@@ -265,7 +287,7 @@ def _records(found: Matches, given: Input) -> list[list[Any]]:
             given.texts[i],
             given.texts[j],
         ]
-        for i, j, value in zip(found.i, found.j, found.similarity, strict=True)
+        for i, j, value in zip(found.left, found.right, found.similarity, strict=True)
     ]
 
 
@@ -276,17 +298,20 @@ def _facts(
     found: Matches, approx: Approximation | None, given: Input
 ) -> dict[str, Any]:
     n = len(given.texts)
-    unread = approx is not None and approx.certificate.unread > 0
+    whole = n * (n - 1) // 2
+    exact = found.way is not None and found.way.exact
+    paid = found.evaluations - found.checked if approx is None else approx.evaluations
     return {
-        "texts": len(given.texts),
+        "texts": n,
         "threshold": found.threshold,
         "margin": found.margin,
+        "way": None if found.way is None else asdict(found.way),
         "evaluations": {
-            "approximation": 0 if approx is None else approx.evaluations,
-            "checking": found.checked,
-            "all_pairs": n * (n - 1) // 2 if approx is None else approx.bill.everything,
+            "approximation": 0 if exact else paid,
+            "checking": found.evaluations if exact else found.checked,
+            "all_pairs": whole if approx is None else approx.bill.everything,
         },
-        "missed": found.missed._asdict() if unread else None,
+        "missed": None if _all_read(found, approx) else found.missed._asdict(),
         "pairs": [
             dict(zip(_NAMES, record, strict=True)) for record in _records(found, given)
         ],

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from fewpairs.cli import options
-from fewpairs.cli.answering import Near, nearest
 from fewpairs.cli.folder import SavedRun, open_run
+from fewpairs.cli.neighboring import Near, nearest
 from fewpairs.cli.output import Out, progress_bar
 from fewpairs.cli.tables import Rows, check_file, write_rows
 from fewpairs.errors import InputError

@@ -1,15 +1,16 @@
 """Options that several commands share, and what their values mean."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from fewpairs.cli.inputs import FORMATS, Reading
-from fewpairs.cli.recipes import NAMES, Spec
+from fewpairs.cli.inputs import FORMATS, Input, Reading
+from fewpairs.cli.recipes import NAMES, Spec, make_prior
 from fewpairs.errors import InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.methods import BY_NAME
+from fewpairs.run.job import AUTO
 
 __all__ = [
     "AsJson",
@@ -25,6 +26,7 @@ __all__ = [
     "Format",
     "Gamma",
     "InputFile",
+    "JobBudget",
     "Label",
     "MaxLength",
     "MethodName",
@@ -34,9 +36,12 @@ __all__ = [
     "Raw",
     "Seed",
     "SimilarityName",
+    "Store",
     "Vectors",
     "as_budget",
+    "as_job_budget",
     "as_method_name",
+    "prior_of",
     "reading_of",
     "spec_of",
 ]
@@ -172,6 +177,22 @@ BudgetText = Annotated[
         "number of evaluations (100000).",
     ),
 ]
+JobBudget = Annotated[
+    str,
+    typer.Option(
+        "--budget",
+        "-b",
+        help="auto: all pairs where that is quick, else 50/item; or as in `fewpairs "
+        "approximate`: 50/item, 5%, 100000, 100%.",
+    ),
+]
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that keeps what is paid for: a run that was stopped goes on from "
+        "there."
+    ),
+]
 PriorName = Annotated[
     str | None,
     typer.Option(
@@ -237,6 +258,20 @@ def as_budget(text: str) -> Budget:
     [0.05, 0.05, 100000, 1.0, '4/item']
     """
     return Budget.of(text, "--budget")
+
+
+def as_job_budget(text: str) -> Budget | None:
+    """Return a budget; ``None``: the clock decides.
+
+    >>> as_job_budget("auto") is None, as_job_budget("5%").given
+    (True, 0.05)
+    """
+    return None if text.strip().lower() == AUTO else as_budget(text)
+
+
+def prior_of(name: str | None, given: Input) -> dict[str, Any]:
+    """Return the prior as an argument; none where the library's default is meant."""
+    return {} if name is None else {"prior": make_prior(name, given)}
 
 
 def as_method_name(name: str) -> str:

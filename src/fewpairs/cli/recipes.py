@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fewpairs.cli.inputs import Input, place_of
 from fewpairs.errors import FewpairsError, InputError, MissingExtraError
+from fewpairs.run.jobs import check_threshold as check_bounds
 from fewpairs.similarity import (
     WMD,
     Similarity,
@@ -97,18 +98,7 @@ def check_threshold(threshold: float, similarity: Similarity) -> None:
     if not np.isfinite(threshold):
         msg = f"--threshold is {threshold}; pass a number such as 0.8."
         raise InputError(msg)
-    if similarity.bounds is None:
-        return
-    low, high = similarity.bounds
-    if low <= threshold <= high:
-        return
-    percent = threshold / 100
-    hint = f"Did you mean {percent:g}?" if low < percent <= high else "Pass one inside."
-    msg = (
-        f"--threshold is {threshold:g}, and {similarity.name} lies between {low:g} and "
-        f"{high:g}. {hint}"
-    )
-    raise InputError(msg)
+    check_bounds(threshold, similarity, "--threshold")
 
 
 def _check_options(spec: Spec, name: str) -> None:

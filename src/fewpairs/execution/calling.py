@@ -20,13 +20,15 @@ _LARGEST = 1e300  # sums of 10⁸ such values are still numbers
 class Task(NamedTuple):
     """One call: all ``a`` with all ``b``, or a[t] with b[t] for every t.
 
-    With ``both``, an entry is ½(s(a, b) + s(b, a)), at two evaluations.
+    With ``both``, an entry is ½(s(a, b) + s(b, a)), at two evaluations. With ``least``,
+    only what reaches it is wanted of a block: other values may be any below.
     """
 
     a: Indices
     b: Indices
     block: bool
     both: bool = False
+    least: float | None = None
 
 
 class Outcome(NamedTuple):
@@ -51,9 +53,9 @@ def call(
     beyond its declared ``bounds`` is an error; what else the call returned has been
     paid for and is kept.
     """
-    a, b, block, both = task
+    a, b, block, both, least = task
     if not both:
-        return _score(scorer, (name, bounds), a, b, block=block)
+        return _score(scorer, (name, bounds), a, b, block=block, least=least)
     if block:
         there = _score(scorer, (name, bounds), a, b, block=True)
         if there.error is not None:
@@ -80,7 +82,13 @@ def call(
 
 
 def _score(
-    scorer: Scorer, known_as: Any, a: Indices, b: Indices, *, block: bool
+    scorer: Scorer,
+    known_as: Any,
+    a: Indices,
+    b: Indices,
+    *,
+    block: bool,
+    least: float | None = None,
 ) -> Outcome:
     name, bounds = known_as
     shape = (len(a), len(b)) if block else (len(a),)
@@ -89,7 +97,7 @@ def _score(
     start = time.perf_counter()
     try:
         with exposed:
-            values = scorer.block(a, b) if block else scorer.pairs(a, b)
+            values = _asked(scorer, a, b, block=block, least=least)
     except Interrupted as stop:
         error = stop.cause
         values = np.full(shape, np.nan)
@@ -120,6 +128,14 @@ def _score(
         precise = np.where(good, precise, np.nan)
     money = scorer.price * done if spent is None else spent
     return Outcome(precise, done, seconds, error, money)
+
+
+def _asked(
+    scorer: Scorer, a: Indices, b: Indices, *, block: bool, least: float | None
+) -> Any:
+    if not block:
+        return scorer.pairs(a, b)
+    return scorer.block(a, b) if least is None else scorer.block_above(a, b, least)
 
 
 def _no_similarity(

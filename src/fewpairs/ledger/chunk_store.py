@@ -6,6 +6,7 @@
     columns/NAME       (k, n) arrays, NaN where a chunk is missing; rows/NAME likewise
     pairs/NAME         (2, m) arrays: keys i·n + j, and the bits of the values
     runs/NAME          one group a run; what it was asked for and decided
+    passes/NAME.npz    what a pass over all pairs has found so far
     copies             of every zarr.json, see `metadata`
     damaged            what `mend` could not mend
     lock               a group; its attributes say who writes
@@ -147,7 +148,7 @@ class ChunkStore:
         """Remove everything but the lock; what says whose it was goes last."""
         self._arrays.clear()
         with self._explained("written"):
-            for name in (*KINDS, "damaged", "copies", "zarr.json"):
+            for name in (*KINDS, "passes", "damaged", "copies", "zarr.json"):
                 self._objects.remove(name)
 
     # --- arrays ------------------------------------------------------------------
@@ -231,6 +232,28 @@ class ChunkStore:
     def set_aside(self, path: str, cell: Cell) -> None:
         """Take a damaged chunk out of its array; it is kept beside it."""
         name = f"{path}/c/{cell[0]}/{cell[1]}"
+        with self._explained("written"):
+            self._objects.rename(name, f"{name}.damaged")
+
+    # --- passes over all pairs -----------------------------------------------------
+
+    def read_file(self, name: str) -> bytes | None:
+        """Return what is in a file of its own; ``None``: there is none."""
+        with self._explained("read"):
+            return self._objects.read(name)
+
+    def write_file(self, name: str, data: bytes) -> None:
+        """Write a file of its own: all of it, or nothing."""
+        with self._explained("written"):
+            self._objects.write(name, data)
+
+    def files(self, kind: str) -> list[str]:
+        """Return the names of all files of a kind."""
+        with self._explained("read"):
+            return sorted(self._objects.names(kind))
+
+    def set_file_aside(self, name: str) -> None:
+        """Give a damaged file another name."""
         with self._explained("written"):
             self._objects.rename(name, f"{name}.damaged")
 

@@ -21,6 +21,7 @@ from fewpairs.checks import (
 from fewpairs.errors import DamageError, InputError, StoreError
 from fewpairs.ledger.chunk_store import ChunkStore
 from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
+from fewpairs.ledger.pass_records import PassRecords
 from fewpairs.ledger.run_records import CurrentRun, Record, describe, read_records
 from fewpairs.ledger.served import Served
 from fewpairs.ledger.subject import FingerprintOnce, Identity, Sample, Subject, unknown
@@ -64,8 +65,8 @@ class Ledger:
 
     Attributes
     ----------
-    lock
-        Held by the thread that uses it.
+    lock, passes
+        Held by the thread that uses it; how far passes over all pairs have come.
     waiting
         Pairs answered before it was known whether the similarity is symmetric, where
         the run ended there, and of which items; in memory alone.
@@ -88,9 +89,8 @@ class Ledger:
         memory: int = _IN_MEMORY,
         trust: bool = False,
     ) -> None:
-        self.served = Served()
+        self.served, self.evaluations = Served(), 0
         self.entries: Entries | None = None
-        self.evaluations = 0
         self.records: dict[str, Record] = {}
         self._subject: Subject | None = None
         self._identify: Callable[[], Identity] = unknown
@@ -100,7 +100,7 @@ class Ledger:
         where = None if path is None else check_path(call, "path", path)
         self._chunk_store = store = None if where is None else ChunkStore(where)
         self._entry_store = None if store is None else EntryStore(store, memory)
-        self._run = CurrentRun(store)
+        self._run, self.passes = CurrentRun(store), PassRecords(store)
         self._within, self.lock = False, threading.RLock()
         self._damage: DamageError | None = None
         self.waiting: tuple[Identity, dict[tuple[int, int], float]] | None = None
@@ -302,6 +302,7 @@ class Ledger:
         with self.lock:
             with self._chunk_store.locked():
                 broken = self._chunk_store.mend() + self._entry_store.repair()
+                broken += self.passes.repair()
             self._damage = None
             self._look()
         return broken
@@ -321,8 +322,7 @@ class Ledger:
                 self._entry_store = EntryStore(self._chunk_store, self._memory)
             self.entries = self._subject = self._damage = None
             self.evaluations, self.records = 0, {}
-            self._identify = unknown
-            self.served = Served()
+            self._identify, self.served = unknown, Served()
 
     def transformed(
         self,

@@ -65,7 +65,7 @@ class Folder:
         """Make the folder; refuse one that holds something else."""
         self._folder.mkdir(parents=True, exist_ok=True)
         ours = {"lock", "zarr.json", "columns", "rows", "pairs", "runs"}
-        ours |= {"copies", "damaged"}
+        ours |= {"copies", "damaged", "passes"}
         others = {path.name for path in self._folder.iterdir()} - ours
         if others and not (self._folder / "zarr.json").exists():
             msg = (

@@ -16,6 +16,8 @@ __all__ = ["Evaluator"]
 
 # Told of a chunk that is whole: its number, where it is, whether it was paid for now.
 Keep = Callable[[int, Piece, bool], None]
+# Told of a task that is done: its number and values; ``None`` where there was none.
+Take = Callable[[int, NDArray[Any] | None], None]
 # Told of what was paid for of a chunk that failed: items, items, values.
 Rescue = Callable[[Indices, Indices, NDArray[Any]], None]
 
@@ -58,6 +60,11 @@ class Evaluator:
         self._report = report
         self.rescue: Rescue | None = None
 
+    @property
+    def width(self) -> int:
+        """How many calls may be under way at a time."""
+        return self._workers.width
+
     def score(self, a: Indices, b: Indices, *, both: bool = False) -> Outcome:
         """Call the similarity once, for pairs in the order that is given, or both."""
         self._workers.submit(Task(a, b, block=False, both=both))
@@ -94,6 +101,46 @@ class Evaluator:
                     return under_way.error or stop
                 under_way.error = stop
 
+    def stream(self, tasks: Iterable[Task | None], take: Take) -> BaseException | None:
+        """Do tasks; ``take`` is told their number and values, in their order.
+
+        ``None`` among the tasks stands for one of which nothing is to be done. Nothing
+        is kept here: of what was paid for behind an error, ``rescue`` is told.
+        """
+        now = _InOrder(enumerate(tasks), take)
+        while True:
+            try:
+                if not self._advance(now):
+                    break
+            except BaseException as stop:  # noqa: BLE001 - keep what was paid for
+                again = now.error is not None
+                now.error = now.error or stop
+                if again or not isinstance(stop, KeyboardInterrupt):
+                    break
+        for task, outcome in now.done.values():
+            if task is not None and outcome is not None:
+                self._save(outcome, task)
+        return now.error
+
+    def _advance(self, now: "_InOrder") -> bool:
+        """Begin what can be begun, and hand over what is done; tell whether all is."""
+        width = self._workers.width
+        while now.error is None and len(now.flying) < width and now.few(4 * width):
+            number, task = next(now.waiting, (-1, None))
+            if number < 0:
+                break
+            if task is None:
+                now.finish(number, None, None)
+            else:
+                now.flying[self._workers.submit(task)] = number, task
+        if not now.flying:
+            return False
+        for handle, outcome in self._workers.wait():
+            number, task = now.flying.pop(handle)
+            self._book(outcome)
+            now.finish(number, task, outcome)
+        return True
+
     def _step(self, V: NDArray[Any], now: "_UnderWay", keep: Keep | None) -> bool:
         """Begin what can be begun, and enter what is done; tell whether all is done."""
         while now.error is None and len(now.flying) < self._workers.width:
@@ -113,7 +160,8 @@ class Evaluator:
             if outcome.error is None:
                 _tell(keep, job)
             else:
-                self._save(outcome, job)
+                if job.task is not None:
+                    self._save(outcome, job.task)
                 now.fail(job.number, outcome.error)
         return True
 
@@ -140,11 +188,14 @@ class Evaluator:
             task = Task(rows[r], columns[c], block, self.averages)
             yield _Job(number, piece, Piece(r, c, block), task)
 
-    def _save(self, outcome: Outcome, job: "_Job") -> None:
-        """Hand over what was paid for of a chunk that failed."""
-        done = np.nonzero(np.isfinite(outcome.values))
-        if self.rescue is not None and job.task is not None and len(done[0]):
-            a, b = job.task.a[done[0]], job.task.b[done[-1]]
+    def _save(self, outcome: Outcome, task: Task) -> None:
+        """Hand over what was paid for of a chunk that is not kept otherwise."""
+        good = np.isfinite(outcome.values)
+        if task.least is not None and task.block:
+            good &= outcome.values >= task.least  # what is below is no value
+        done = np.nonzero(good)
+        if self.rescue is not None and len(done[0]):
+            a, b = task.a[done[0]], task.b[done[-1]]
             self.rescue(a, b, outcome.values[done])
 
     def _book(self, outcome: Outcome) -> None:
@@ -157,6 +208,34 @@ class _Job(NamedTuple):
     piece: Piece
     part: Piece  # what of it is evaluated
     task: Task | None
+
+
+class _InOrder:
+    """Tasks that wait, that are being done, and that are done before their turn."""
+
+    def __init__(self, waiting: Iterator[tuple[int, Task | None]], take: Take) -> None:
+        self.waiting = waiting
+        self.flying: dict[Any, tuple[int, Task]] = {}
+        self.done: dict[int, tuple[Task | None, Outcome | None]] = {}
+        self.error: BaseException | None = None
+        self._next = 0
+        self._take = take
+
+    def few(self, most: int) -> bool:
+        """Tell whether not too many are done before their turn."""
+        return len(self.done) < most
+
+    def finish(self, number: int, task: Task | None, outcome: Outcome | None) -> None:
+        """Hand over what has its turn; stop where something failed."""
+        self.done[number] = task, outcome
+        while self._next in self.done:
+            _, outcome = self.done[self._next]
+            if outcome is not None and outcome.error is not None:
+                self.error = self.error or outcome.error
+                return
+            self._take(self._next, None if outcome is None else outcome.values)
+            del self.done[self._next]
+            self._next += 1
 
 
 class _UnderWay:

@@ -1,7 +1,7 @@
 """Oracle: the only reader of the matrix. It counts, and it keeps the budget."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -15,11 +15,13 @@ from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import chunks_of_lines
 from fewpairs.matrix.lines import Axis
+from fewpairs.matrix.tiles import Tile, TileGrid
 from fewpairs.progress import EVALUATING, Progress
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.filling import Filler
 from fewpairs.reading.run_entries import ReadSoFar, RunEntries
+from fewpairs.reading.tile_reader import TileReader
 from fewpairs.types import Indices
 
 __all__ = ["Oracle"]
@@ -96,11 +98,17 @@ class Oracle:
         self._ledger, self._progress, self.lock = ledger, progress, lock
         evaluator.averages = cost.calls == 2
         self._filler = Filler(evaluator, ledger, symmetric=cost.symmetric)
+        self._tiles = TileReader(cost, entries, account, evaluator, dtype)
 
     @property
     def read(self) -> Entries:
         """Every entry that was read here, paid for now or before."""
         return self._entries.read
+
+    @property
+    def known(self) -> Entries:
+        """Every entry that the ledger knows."""
+        return self._entries.known
 
     @property
     def evaluations(self) -> int:
@@ -208,6 +216,50 @@ class Oracle:
         self._entries.enter(a[missing], b[missing], new[missing])
         self._raise(error)
         return new
+
+    @_one_at_a_time
+    @Shield()
+    def stream(
+        self,
+        tiles: Iterable[Tile],
+        take: Callable[[Tile, NDArray[Any]], None],
+        *,
+        least: float | None = None,
+        ready: Mapping[Tile, NDArray[Any]] | None = None,
+    ) -> None:
+        """Read tiles of a symmetric matrix, and hand them over in their order.
+
+        They are neither kept nor entered as read: memory does not grow with them. What
+        is known is not evaluated again. ``take`` gets a tile and its values, −∞ below
+        and on the diagonal of a triangle.
+
+        Parameters
+        ----------
+        tiles
+            Of a `TileGrid`.
+        take
+            Is handed every tile.
+        least
+            Only what reaches this is wanted; other values may be any below.
+        ready
+            Values of tiles that were read before.
+        """
+        self._raise(self._tiles.stream(tiles, take, least, ready or {}))
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether the similarity has blocks of its own, which are faster than pairs."""
+        return self._evaluator.blocks
+
+    @property
+    def width(self) -> int:
+        """How many calls of the similarity may be under way at a time."""
+        return self._evaluator.width
+
+    @property
+    def tiles(self) -> TileGrid:
+        """All pairs of the matrix, for `stream`."""
+        return self._tiles.grid
 
     def diagonal(self, indices: Indices) -> NDArray[np.float64]:
         """Return K[i, i] for every i in ``indices``; free where it is declared."""

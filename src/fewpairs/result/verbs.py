@@ -18,6 +18,7 @@ from fewpairs.progress import Progress
 from fewpairs.types import Indices
 
 if TYPE_CHECKING:
+    from fewpairs.answers.matching import Matches
     from fewpairs.answers.neighbors import Neighbors
     from fewpairs.answers.new_items import Projection
     from fewpairs.answers.search import Found
@@ -115,6 +116,50 @@ class Verbs:
         >>> found = approx.neighbors(5, evaluations=5_000)
         >>> found.recall > 0.9, found.evaluations <= 5_000
         (True, True)
+        """
+
+    @carried_out_by("fewpairs.answers.matching:duplicates")
+    def duplicates(
+        self,
+        threshold: float,
+        *,
+        evaluations: int | None = None,
+        margin: float | None = None,
+        progress: bool | Progress = False,
+    ) -> "Matches":
+        """Return the pairs whose similarity is at least a threshold, each evaluated.
+
+        Candidates are what is predicted above the threshold less a margin; those that
+        were not read are evaluated. Evaluations: one a candidate. They are kept: asked
+        again, they are free, and ``grow`` starts from them.
+
+        Parameters
+        ----------
+        threshold
+            Of the similarity.
+        evaluations
+            At most so many, for the candidates predicted highest; ``None``: for all.
+        margin
+            ``None``: two standard deviations of the errors of the held-out pairs that
+            are predicted highest.
+        progress
+            ``True`` shows a bar; or an object with the methods of ``Progress``.
+
+        Returns
+        -------
+        Matches
+            ``left``, ``right`` and ``similarity``, the most similar first, and
+            ``missed``: what can be said of those that were not found.
+
+        Examples
+        --------
+        >>> import numpy as np, fewpairs as fp
+        >>> K = np.eye(100) * 0.4 + 0.1
+        >>> K[3, 7] = K[7, 3] = 0.9
+        >>> approx = fp.approximate(None, K, budget=0.9)
+        >>> found = approx.duplicates(0.5)
+        >>> found.evaluations <= 100
+        True
         """
 
     @carried_out_by("fewpairs.answers.search:search")

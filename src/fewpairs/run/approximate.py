@@ -9,6 +9,7 @@ from fewpairs.checks import check_flag
 from fewpairs.execution import check_executor
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.ledger.subject import FingerprintOnce
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method, with_prior
 from fewpairs.progress import Progress, Status, as_progress
@@ -150,7 +151,10 @@ def approximate(
         progress=shown,
         items=listed_items,
         executor=executor,
-        identity=partial(identity_of, recipe, known_by(items, listed_items)),
+        # Once: what a function has counted or cached since makes it no other one.
+        identity=FingerprintOnce(
+            partial(identity_of, recipe, known_by(items, listed_items))
+        ),
         dropped=_dropped(scorer, listed_items),
     )
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)

@@ -3,11 +3,18 @@
 from dataclasses import dataclass
 from math import log
 
+from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget
+from fewpairs.matrix.cost import Cost
+from fewpairs.reading.timing import Rates
 from fewpairs.result.bill import duration
 from fewpairs.run.measured import CURVES, Measured, Reached
 
-__all__ = ["Expectation", "expect", "shares"]
+__all__ = ["Expectation", "approximating_seconds", "expect", "shares"]
 
+# Seconds per item that answering by an approximation takes, on two cores.
+_ANSWERING = 4e-4
+# And computing, where there is no curve.
+_COMPUTING = 1e-3
 _MANY = 10_000  # items; below and above, other data sets are the nearer ones
 
 Range = tuple[float, float]
@@ -75,6 +82,31 @@ def expect(n: int, per_item: float) -> Expectation | None:
         computing=(low * n, high * n),
         source=f"as measured with embeddings as prior: {names} items",
     )
+
+
+def approximating_seconds(
+    cost: Cost, rates: Rates, budget: Budget | None = None
+) -> float:
+    """Return what the default takes to approximate, and to answer once.
+
+    Evaluating, pair by pair; and the least of what computing took on data sets of about
+    this size, without training: that is done where evaluations are slow, and then takes
+    a part of their time.
+
+    Examples
+    --------
+    >>> from fewpairs.matrix.cost import Cost
+    >>> from fewpairs.reading.timing import Rates
+    >>> from fewpairs.run.expectation import approximating_seconds
+    >>> cost = Cost(2_000, symmetric=True, calls=1, free_diagonal=True)
+    >>> round(approximating_seconds(cost, Rates(tile=0.01, pair=0.01)))
+    502
+    """
+    limit = (budget or Budget.of(DEFAULT_BUDGET, "budget")).limit(cost)
+    evaluations = cost.everything() if limit is None else min(limit, cost.everything())
+    expected = expect(cost.n, cost.per_item(evaluations))
+    low = _COMPUTING * cost.n if expected is None else expected.computing[0]
+    return evaluations * rates.pair + low + _ANSWERING * cost.n
 
 
 def _at(curve: Measured, per_item: float) -> Reached | None:

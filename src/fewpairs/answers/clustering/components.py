@@ -116,6 +116,11 @@ class _Joining:
             self.labels = found.astype(np.int64)[self.labels]
 
 
+def _reach(values: NDArray[Any], least: float) -> NDArray[np.bool_]:
+    with np.errstate(over="ignore"):  # in single precision 1e300 is infinite
+        return np.asarray(values >= least)
+
+
 def _compare_all(items: Linked, joining: _Joining, progress: Progress) -> None:
     n, start = items.n, 0
     while start < n:
@@ -128,7 +133,7 @@ def _compare_all(items: Linked, joining: _Joining, progress: Progress) -> None:
             float(np.max(block, initial=-np.inf, where=ahead)),
         )
         labels = joining.labels
-        near = (block >= least) & ahead
+        near = _reach(block, least) & ahead
         near &= labels[rows][:, None] != labels[columns][None, :]
         i, j = np.nonzero(near)
         joining.join(rows[i], columns[j])
@@ -152,6 +157,6 @@ def _compare_candidates(items: Linked, joining: _Joining, progress: Progress) ->
         least = joining.see(
             float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
         )
-        near = (values >= least) & (joining.labels[i] != joining.labels[j])
+        near = _reach(values, least) & (joining.labels[i] != joining.labels[j])
         joining.join(i[near], j[near])
         progress.advance(len(rows))

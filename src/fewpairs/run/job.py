@@ -1,0 +1,203 @@
+"""Job: items and a similarity, read in full where that is quicker."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.way import Way, choose_way
+from fewpairs.execution import PortableScorer, assemble, check_executor
+from fewpairs.fingerprint import fingerprint
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.ledger.subject import Identity
+from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget
+from fewpairs.matrix.tiles import Tile
+from fewpairs.progress import Progress, as_progress
+from fewpairs.reading.opening import open_oracle
+from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.timing import Rates, keep_tiles, time_pairs, time_tiles
+from fewpairs.result.approximation import Approximation
+from fewpairs.run.approximate import approximate
+from fewpairs.run.arguments import check_seed
+from fewpairs.run.expectation import approximating_seconds
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.items import Items
+from fewpairs.similarity.priors import as_prior
+
+__all__ = ["AUTO", "PRIOR", "Job", "exact_seconds"]
+
+AUTO = "auto"
+PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
+_SAMPLED = 20_000  # pairs that are timed one by one, at most
+_TAKING = 1e-9  # seconds that looking at a value takes
+
+
+@dataclass
+class Job:
+    """What is asked of all pairs of some items, checked, with the similarity bound.
+
+    Attributes
+    ----------
+    ready
+        Tiles that the timed sample has read.
+    evaluations
+        Calls of the similarity before an approximation was begun.
+    """
+
+    call: str
+    recipe: Similarity
+    scorer: Scorer
+    items: Items | None
+    budget: Budget | None  # None: the clock decides
+    seed: int
+    ledger: Ledger
+    executor: Any
+    progress: Progress
+    identity: Callable[[], Identity]
+    given: Any
+    options: dict[str, Any]
+    ready: dict[Tile, NDArray[Any]] = field(default_factory=dict)
+    evaluations: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        call: str,
+        items: Any,
+        similarity: Any,
+        *,
+        column: str | None,
+        budget: Any,
+        prior: Any,
+        seed: int,
+        store: Any,
+        executor: Any,
+        progress: Any,
+        trust: bool,
+    ) -> "Job":
+        """Check everything that can be checked, and bind the similarity."""
+        is_auto = isinstance(budget, str) and budget.strip().lower() == AUTO
+        allowed = None if is_auto else Budget.of(budget, f"{call}: budget")
+        check_executor(executor, call)
+        ledger = as_ledger(store, call)
+        recipe = as_similarity(similarity, call)
+        listed_items = listed(items, column, call)
+        scorer = bind(listed_items, recipe, call)
+        if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
+            as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
+        return cls(
+            call=call,
+            recipe=recipe,
+            scorer=scorer,
+            items=listed_items,
+            budget=allowed,
+            seed=check_seed(seed, call),
+            ledger=Ledger() if ledger is None else ledger,
+            executor=executor,
+            progress=as_progress(progress, call),
+            identity=partial(identity_of, recipe, known_by(items, listed_items)),
+            given=items if isinstance(items, np.ndarray) else listed_items,
+            options={"prior": prior, "trust": trust, "executor": executor},
+        )
+
+    @property
+    def n(self) -> int:
+        """Number of items."""
+        return self.scorer.n
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Oracle]:
+        """Read, with the ledger to oneself."""
+        workers = assemble(
+            self.executor, PortableScorer(self.scorer, self.recipe, self.items)
+        )
+        rng, *_ = np.random.default_rng(self.seed).spawn(3)
+        trusted = self.options["trust"] or self.ledger.trust
+        try:
+            with self.ledger.session():
+                self.scorer.prepare(lambda what: self.progress.start(what, None))
+                oracle = open_oracle(
+                    self.scorer,
+                    self.recipe,
+                    budget=self.budget,
+                    ledger=self.ledger,
+                    progress=self.progress,
+                    rng=rng,
+                    identity=self.identity,
+                    workers=workers,
+                    recheck=not trusted,
+                )
+                try:
+                    yield oracle
+                finally:
+                    self.evaluations = oracle.evaluations
+                    self.ready.clear()
+        finally:
+            workers.close()
+            self.progress.finish()
+
+    def choose(self, oracle: Oracle, sweep: AllPairs) -> Way:
+        """Say which way to go; one that was gone before is gone on with."""
+        given = "auto" if self.budget is None else self.budget.given
+        key = fingerprint([self.call, sweep.name, given, self.seed])
+        facts = {"method": self.call, "budget": given, "expected": sweep.left}
+        self.ledger.start(key, facts)
+        found = oracle.decide("way", lambda: asdict(self._way(oracle, sweep)))
+        return Way(**found)
+
+    def sweep(self, sweep: AllPairs) -> None:
+        """Go through all pairs."""
+        self.progress.start("all pairs", sweep.left)
+        sweep.run(self.ready)
+        self.ledger.finish()
+
+    def approximate(self, budget: Any = None) -> Approximation:
+        """Approximate; what the sample has read is not paid for again."""
+        allowed = self.budget or Budget.of(DEFAULT_BUDGET, "budget")
+        return approximate(
+            self.given,
+            self.recipe,
+            budget=allowed if budget is None else budget,
+            seed=self.seed,
+            store=self.ledger,
+            progress=self.progress,
+            **self.options,
+        )
+
+    def limit(self, oracle: Oracle) -> int:
+        """Return the evaluations that an approximation may make, and its answer."""
+        allowed = self.budget or Budget.of(DEFAULT_BUDGET, "budget")
+        limit = allowed.limit(oracle.cost)
+        return oracle.cost.everything() if limit is None else limit
+
+    def _way(self, oracle: Oracle, sweep: AllPairs) -> Way:
+        if self.budget is not None:
+            whole = oracle.remaining is None or oracle.remaining >= sweep.left
+            share = "all pairs" if whole else "fewer than all pairs"
+            return Way(whole, f"the budget, {self.budget.given}, is {share}")
+        self.progress.start("timing a sample", None)
+        rng = np.random.default_rng([self.seed, oracle.n])
+        pair = time_pairs(oracle, min(_SAMPLED, sweep.left // 10), rng)
+        tile, self.ready = time_tiles(oracle, pair, rng, least=sweep.least)
+        rates = Rates(tile, pair)
+        way = choose_way(
+            exact_seconds(rates, sweep.left),
+            approximating_seconds(oracle.cost, rates),
+            sweep.left,
+        )
+        if not way.exact:
+            keep_tiles(oracle.known, self.ready, sweep.least)
+            self.ready = {}
+        return way
+
+
+def exact_seconds(rates: Rates, evaluations: int) -> float:
+    """Return what a pass over all pairs takes."""
+    return (rates.tile + _TAKING) * evaluations

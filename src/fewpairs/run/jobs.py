@@ -1,0 +1,215 @@
+"""Jobs in one call: neighbors and duplicates, of all pairs where that is quicker."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.equal import count_equal, equal_pairs
+from fewpairs.answers.matching import Matches, exact_matches, find_matches
+from fewpairs.answers.neighbors import Neighbors, check_k
+from fewpairs.answers.way import Way
+from fewpairs.checks import check_flag, check_number
+from fewpairs.errors import InputError
+from fewpairs.ledger.ledger import Ledger
+from fewpairs.matrix.budget import GivenBudget
+from fewpairs.progress import Progress, Status
+from fewpairs.run.job import AUTO, PRIOR, Job
+from fewpairs.similarity.base import Similarity
+
+__all__ = ["check_threshold", "duplicates", "neighbors"]
+
+_MOST_EQUAL = 1_000_000  # pairs of equal texts
+_CANDIDATES = 4  # one part in so many of a budget is kept for checking candidates
+
+
+def neighbors(
+    items: Iterable[Any] | None,
+    similarity: Any,
+    k: int = 10,
+    *,
+    column: str | None = None,
+    budget: GivenBudget = AUTO,
+    prior: Any = PRIOR,
+    seed: int = 0,
+    store: Ledger | str | PathLike[str] | None = None,
+    executor: Any = None,
+    progress: bool | Progress | Callable[[Status], object] = False,
+    trust: bool = False,
+) -> Neighbors:
+    """Return every item's k most similar others.
+
+    With ``budget="auto"`` a sample of about half a second is timed first. All pairs are
+    read where that takes less than a minute, or less than approximating them; else they
+    are approximated at 50 pairs per item. ``.way`` says which, and why. All pairs are
+    read tile by tile, in memory of order n·k, and nothing is missed.
+
+    Parameters
+    ----------
+    items, similarity, column, prior, seed, executor, progress, trust
+        As in :func:`fewpairs.approximate`. The prior is used, and made, where pairs are
+        approximated.
+    k
+        How many others of each item.
+    budget
+        ``"auto"``, or a budget of :func:`fewpairs.approximate`: all pairs are read
+        where it covers them, else they are approximated within it.
+    store
+        As in :func:`fewpairs.approximate`. A pass over all pairs writes down from time
+        to time how far it has come: called again after a kill, it goes on from there
+        and comes to the same answer.
+
+    Returns
+    -------
+    Neighbors
+        ``(indices, similarities)``, two (n, k) arrays, the most similar first; of equal
+        ones, those at lower positions.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> texts = ["red cat", "green dog", "red cats", "a green dog"]
+    >>> found = fp.neighbors(texts, fp.StringSimilarity("ratio"), k=1)
+    >>> found.indices.ravel().tolist(), found.way.exact, found.evaluations
+    ([2, 3, 0, 1], True, 6)
+    """
+    call = "fewpairs.neighbors"
+    job = Job.of(
+        call,
+        items,
+        similarity,
+        column=column,
+        budget=budget,
+        prior=prior,
+        seed=seed,
+        store=store,
+        executor=executor,
+        progress=progress,
+        trust=check_flag(call, "trust", trust),
+    )
+    k = check_k(k, job.n - 1, call, "others")
+    with job.opened() as oracle:
+        sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
+        way = job.choose(oracle, sweep)
+        if way.exact:
+            job.sweep(sweep)
+            return Neighbors(
+                *sweep.neighbors(),
+                recall=1.0,
+                recall_interval=(1.0, 1.0),
+                evaluations=oracle.evaluations,
+                way=way,
+                moments=sweep.moments(),
+            )
+    approx = job.approximate()
+    found = approx.neighbors(k)
+    paid = job.evaluations + approx.evaluations
+    return Neighbors(found.indices, found.similarities, evaluations=paid, way=way)
+
+
+def duplicates(
+    items: Iterable[Any] | None,
+    similarity: Any,
+    threshold: float,
+    *,
+    column: str | None = None,
+    budget: GivenBudget = AUTO,
+    prior: Any = PRIOR,
+    seed: int = 0,
+    store: Ledger | str | PathLike[str] | None = None,
+    executor: Any = None,
+    progress: bool | Progress | Callable[[Status], object] = False,
+    trust: bool = False,
+) -> Matches:
+    """Return the pairs whose similarity is at least a threshold, each evaluated.
+
+    All pairs are read, or approximated, as in :func:`fewpairs.neighbors`; ``.way`` says
+    which, and why. Where they are approximated, a quarter of the budget is kept for the
+    pairs that are predicted near the threshold or above, and ``.missed`` says what is
+    known of those that were not found. All pairs are read in memory of the order of the
+    result; similarities that can stop early below the threshold do
+    (``Scorer.block_above``).
+
+    Parameters
+    ----------
+    items, similarity, column, budget, prior, seed, store, executor, progress, trust
+        As in :func:`fewpairs.neighbors`.
+    threshold
+        Of the similarity.
+
+    Returns
+    -------
+    Matches
+        ``left``, ``right`` and ``similarity``, the most similar first.
+
+    Examples
+    --------
+    >>> import fewpairs as fp
+    >>> texts = ["red cat", "green dog", "red cats", "a green dog"]
+    >>> found = fp.duplicates(texts, fp.StringSimilarity("ratio"), threshold=0.85)
+    >>> list(zip(found.left.tolist(), found.right.tolist()))
+    [(0, 2), (1, 3)]
+    """
+    call = "fewpairs.duplicates"
+    check_number(call, "threshold", threshold)
+    job = Job.of(
+        call,
+        items,
+        similarity,
+        column=column,
+        budget=budget,
+        prior=prior,
+        seed=seed,
+        store=store,
+        executor=executor,
+        progress=progress,
+        trust=check_flag(call, "trust", trust),
+    )
+    check_threshold(threshold, job.recipe, f"{call}: threshold")
+    with job.opened() as oracle:
+        dtype = job.scorer.dtype
+        sweep = AllPairs(
+            oracle, job.ledger.passes, dtype, threshold=threshold, moments=False
+        )
+        way = job.choose(oracle, sweep)
+        if way.exact:
+            job.sweep(sweep)
+            return exact_matches(sweep, threshold, way, oracle.evaluations)
+        limit = job.limit(oracle)
+    return _approximated(job, threshold, way, limit)
+
+
+def _approximated(job: Job, threshold: float, way: Way, limit: int) -> Matches:
+    """Spend three quarters on an approximation, the rest on what it proposes."""
+    approx = job.approximate(max(1, limit - limit // _CANDIDATES))
+    calls = approx.reader("duplicates").calls
+    most = max(0, limit - approx.bill.charged) // calls
+    # Equal texts are candidates whatever is predicted, unless they are most of all.
+    few = job.scorer.kept is None and count_equal(job.items) <= _MOST_EQUAL
+    found = find_matches(
+        approx,
+        threshold,
+        most=most,
+        also=equal_pairs(job.items) if few else None,
+        cut=True,
+        progress=job.progress,
+    )
+    paid = job.evaluations + approx.evaluations + found.evaluations
+    return replace(found, evaluations=paid, way=way)
+
+
+def check_threshold(threshold: float, similarity: Similarity, name: str) -> None:
+    """Refuse a threshold that no similarity reaches, or that every one does."""
+    if similarity.bounds is None:
+        return
+    low, high = similarity.bounds
+    if low <= threshold <= high:
+        return
+    percent = threshold / 100
+    hint = f"Did you mean {percent:g}?" if low < percent <= high else "Pass one inside."
+    msg = (
+        f"{name} is {threshold:g}, and {similarity.name} lies between {low:g} and "
+        f"{high:g}. {hint}"
+    )
+    raise InputError(msg)

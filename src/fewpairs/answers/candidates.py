@@ -83,10 +83,10 @@ def views(model: Model) -> list[View]:
     elif model.features.shape[1]:
         found.append(View(model.features, signs))
     prior = model.proposer or model.prior
-    if prior is not None and prior.embeddings is not None:
+    if prior is not None and prior.vectors is not None:
         falling = model.curve is not None and model.curve.slope < 0
-        d = prior.embeddings.shape[1]
-        found.append(View(prior.embeddings, np.full(d, -1.0) if falling else None))
+        d = prior.vectors.shape[1]
+        found.append(View(prior.vectors, np.full(d, -1.0) if falling else None))
     return found
 
 

@@ -77,8 +77,8 @@ class Guide:
         right = model.low_rank.other
         side = model.left if right is None else right
         parts = [_unit(side)]
-        if prior is not None and prior.embeddings is not None:
-            parts.append(_unit(prior.embeddings - prior.embeddings.mean(axis=0)))
+        if prior is not None and prior.vectors is not None:
+            parts.append(_unit(prior.vectors - prior.vectors.mean(axis=0)))
         share = np.float32(np.sqrt(2 * _SHARES / len(parts)))
         parts = [part * share for part in parts]
         constant = np.sqrt(np.float32(_CONSTANT))

@@ -9,6 +9,7 @@ from fewpairs.checks import check_choice, check_instance, check_number
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods import residual
 from fewpairs.methods.base import LandmarkMethod
+from fewpairs.methods.weighing import pairs_of_columns, weighed
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
@@ -72,16 +73,15 @@ class Regularized(LandmarkMethod):
         """Read the landmarks' columns, choose the parts and μ, and damp the core."""
         S = self.draw(oracle.n, rng)
         kinds = residual.CENTERINGS if self.centering == "auto" else (self.centering,)
-        fit = residual.fit(
-            oracle.columns(S), S, self.prior, rng, mu=self.mu, centerings=kinds
-        )
+        C, prior = oracle.columns(S), self.prior
+        if prior is not None and prior.parts:
+            prior = weighed(prior, *pairs_of_columns(C, S, np.random.default_rng(0)))
+        fit = residual.fit(C, S, prior, rng, mu=self.mu, centerings=kinds)
         words = f"regularized Nyström with {len(S):,} landmarks; {in_words(fit)}"
         if fit.curve is None:
             low_rank = LowRank(fit.left, fit.signs, left_map=fit.row_map)
             return Model(low_rank, S, words)
-        return replace(
-            residual.model_of(fit, S, words, self.prior), proposer=self.prior
-        )
+        return replace(residual.model_of(fit, S, words, prior), proposer=prior)
 
 
 def in_words(fit: residual.ResidualFit) -> str:

@@ -14,6 +14,7 @@ from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
+from fewpairs.model.saved_priors import read_prior, weighed_as, write_prior
 from fewpairs.model.student import Student
 from fewpairs.similarity.priors import Alike, Prior
 
@@ -130,16 +131,12 @@ def _read_alike(facts: dict[str, Any] | None, get: Get) -> Alike | None:
 def _write_components(model: Model, put: Put) -> dict[str, Any]:
     """Write what a model has besides its low rank."""
     prior, curve, student = model.prior, model.curve, model.student
-    if prior is not None and prior.embeddings is not None:
-        put("prior", prior.embeddings)
-        if prior.alike is not None:
-            put("prior-means", prior.alike.means)
-            if prior.alike.directions is not None:
-                put("prior-directions", prior.alike.directions)
+    made_by = {} if prior is None else write_prior(prior, "prior", put)
     proposer = model.proposer
     apart = proposer is not None and proposer is not prior
-    if apart and proposer is not None and proposer.embeddings is not None:
-        put("proposer", proposer.embeddings)
+    proposed_by = {}
+    if apart and proposer is not None:
+        proposed_by = write_prior(proposer, "proposer", put)
     if model.ceilings is not None:
         put("ceilings", model.ceilings)
     if model.feature_signs is not None:
@@ -152,9 +149,11 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
         "prior": None if prior is None else prior.name,
         "embeddings": prior is not None and prior.embeddings is not None,
         "alike": _write_alike(prior),
+        **({"made by": made_by} if made_by else {}),
         "proposer": {
             "is prior": proposer is not None and not apart,
             "embeddings": bool(apart and proposer and proposer.embeddings is not None),
+            **({"made by": proposed_by} if proposed_by else {}),
         },
         "curve": None
         if curve is None
@@ -188,19 +187,22 @@ def _read_components(
 ) -> dict[str, Any]:
     """Return what a model has besides its low rank."""
     given = prior
+    made_by = facts.get("made by", {})
     if facts["embeddings"]:
-        prior = Prior.of_embeddings(get("prior"), _read_alike(facts.get("alike"), get))
+        prior = read_prior(made_by, "prior", get, _read_alike(facts.get("alike"), get))
     elif facts["prior"] is not None and prior is None:
         msg = (
             f"fewpairs.load: this approximation needs its prior, {facts['prior']}, "
             "which is a recipe and not saved. Pass prior= and items=."
         )
         raise InputError(msg)
+    elif prior is not None:
+        prior = weighed_as(prior, made_by)
     curve, student, blend = facts["curve"], facts["student"], facts.get("blend")
     proposed = facts.get("proposer", {})
-    proposer = given  # a recipe cannot be saved
+    proposer = given and weighed_as(given, proposed.get("made by", {}))  # a recipe
     if proposed.get("embeddings"):
-        proposer = Prior.of_embeddings(get("proposer"))
+        proposer = read_prior(proposed.get("made by", {}), "proposer", get)
     elif proposed.get("is prior"):
         proposer = prior
     return {

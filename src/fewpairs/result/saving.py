@@ -31,8 +31,8 @@ from fewpairs.result.saved_folder import (
 )
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
-from fewpairs.similarity.priors import as_prior
 from fewpairs.types import Indices
 
 __all__ = ["load", "save"]

@@ -11,16 +11,15 @@ from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.ledger.subject import FingerprintOnce
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
-from fewpairs.methods import Method, as_method, with_prior
+from fewpairs.methods import Method, as_method
 from fewpairs.progress import Progress, Status, as_progress
 from fewpairs.result.approximation import Approximation
-from fewpairs.run.arguments import check_seed, check_target
+from fewpairs.run.arguments import check_seed, check_target, told_of_prior
 from fewpairs.run.budget_split import foresee, warn_of_few
 from fewpairs.run.run import Run
 from fewpairs.similarity.base import Scorer
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.items import Items
-from fewpairs.similarity.priors import as_prior
 
 __all__ = ["approximate"]
 
@@ -84,8 +83,10 @@ def approximate(
         object with the methods of :class:`~fewpairs.progress.Progress`.
     prior
         A cheap similarity that says something about the expensive one: an (n, d) array
-        of embeddings (their cosine), or a :class:`~fewpairs.Similarity`. Not counted;
-        used if leaving out landmarks says that it helps. For ``"auto"`` and
+        of embeddings (their cosine), a :class:`~fewpairs.Similarity`, or ``"lexical"``,
+        vectors that are made of the items' texts. Not counted; used as far as pairs
+        that were read confirm it. Of a list of these, such as ``[embeddings,
+        "lexical"]``, what was read tells how much each counts. For ``"auto"`` and
         ``"regularized"``.
     target_error
         Start with a part of the budget and grow until the upper end of the
@@ -138,8 +139,9 @@ def approximate(
     recipe = as_similarity(similarity, call)
     listed_items = listed(items, column, call)
     scorer = bind(listed_items, recipe, call)
-    bound = as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
-    chosen = with_prior(chosen, bound, call)
+    chosen = told_of_prior(
+        chosen, prior, recipe, scorer=scorer, items=listed_items, call=call
+    )
     run = Run(
         recipe=recipe,
         scorer=scorer,

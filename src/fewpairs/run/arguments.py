@@ -3,8 +3,12 @@
 from typing import Any
 
 from fewpairs.checks import check_number, check_whole
+from fewpairs.methods import Method, with_prior
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.given_priors import as_prior
+from fewpairs.similarity.items import Items
 
-__all__ = ["check_seed", "check_target"]
+__all__ = ["check_seed", "check_target", "told_of_prior"]
 
 _SEED = 1 << 256  # NumPy takes any; a whole number of this size is no accident
 
@@ -17,3 +21,24 @@ def check_seed(seed: Any, call: str) -> int:
 def check_target(target: Any, call: str) -> None:
     """Refuse an error that cannot be aimed at."""
     check_number(call, "target_error", target, above=0, none=True)
+
+
+def told_of_prior(
+    method: Method,
+    prior: Any,
+    recipe: Similarity,
+    *,
+    scorer: Scorer,
+    items: Items | None,
+    call: str,
+) -> Method:
+    """Return a method that knows the prior: the given one, or one of the items' texts.
+
+    ``"auto"`` makes one where the method takes any and the similarity looks at items.
+    """
+    asked = not (isinstance(prior, str) and prior == "auto")
+    if not asked and (not method.takes_prior or recipe.by_position):
+        return method
+    return with_prior(
+        method, as_prior(prior, items, scorer.n, call, kept=scorer.kept), call
+    )

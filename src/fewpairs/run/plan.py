@@ -13,15 +13,15 @@ from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
-from fewpairs.methods import Method, as_method, with_prior
+from fewpairs.methods import Method, as_method
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 from fewpairs.result.bill import duration
-from fewpairs.run.arguments import check_seed
+from fewpairs.run.arguments import check_seed, told_of_prior
 from fewpairs.run.budget_split import foresee, split_budget
 from fewpairs.run.expectation import Expectation, expect
 from fewpairs.similarity.binding import as_similarity, bind, listed
-from fewpairs.similarity.priors import Prior, as_prior
+from fewpairs.similarity.priors import Prior
 
 __all__ = ["Plan", "plan"]
 
@@ -175,9 +175,10 @@ def plan(
     started = time.perf_counter()
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
-    bound = as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
     by_default = chosen == as_method("auto")
-    chosen = with_prior(chosen, bound, call)
+    chosen = told_of_prior(
+        chosen, prior, recipe, scorer=scorer, items=listed_items, call=call
+    )
     foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     # What cannot be held is not refused here: `memory` says how much it takes.
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
@@ -214,7 +215,7 @@ def plan(
         method=repr(expected.method),
         memory=3 * scorer.n * lines * scorer.dtype.itemsize,
         expectation=_expected(scorer.n, per_item, by_default),
-        prior_r2=_explained(oracle, bound),
+        prior_r2=_explained(oracle, getattr(chosen, "prior", None)),
         by_default=by_default,
         ledger=ledger,
     )

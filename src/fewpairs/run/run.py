@@ -286,7 +286,7 @@ class Run:
         prior = getattr(self.method, "prior", None)
         before = None if self.reading is None else self.reading.entries.moments().number
         asked = (repr(self.method), budget.given, self.seed, self.symmetrize, before)
-        embeddings = None if prior is None else prior.embeddings
+        embeddings = None if prior is None else prior.vectors
         key = fingerprint([*asked, prior and prior.name, embeddings])
         facts = {
             "method": type(self.method).__name__,

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.joined import Joined
+from fewpairs.similarity.lexical import Lexical
+from fewpairs.similarity.unit_vectors import UnitDots, side_by_side, unit_rows
 from fewpairs.types import Indices
 
-__all__ = ["Alike", "NewPrior", "Prior", "as_prior"]
-
-_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+__all__ = ["Alike", "NewPrior", "Prior"]
 
 
 class Alike(NamedTuple):
@@ -56,6 +55,10 @@ class Prior:
         What the scorer was made of, for new items.
     alike
         How rows of the landmarks' columns became ``embeddings``, where they did.
+    lexical
+        What makes ``embeddings`` of texts, where it did.
+    parts, weights
+        The priors that this one is a sum of, and how much each counts: together 1.
     """
 
     def __init__(
@@ -68,11 +71,15 @@ class Prior:
         recipe: Similarity | None = None,
         items: Sequence[Any] | None = None,
         alike: "Alike | None" = None,
+        lexical: Lexical | None = None,
+        parts: "tuple[Prior, ...]" = (),
+        weights: tuple[float, ...] = (),
     ) -> None:
         self.n = cheap.n
         self.name = name
         self.embeddings = embeddings
-        self.alike = alike
+        self.alike, self.lexical = alike, lexical
+        self.parts, self.weights = parts, weights
         self._recipe, self._items = recipe, items
         self._cheap = cheap
         self._symmetric = symmetric
@@ -85,7 +92,49 @@ class Prior:
     ) -> "Prior":
         """Return the cosine of unit vectors."""
         name = f"cosine of {unit.shape[1]}-dimensional embeddings"
-        return cls(_UnitDots(unit), name, symmetric=True, embeddings=unit, alike=alike)
+        return cls(UnitDots(unit), name, symmetric=True, embeddings=unit, alike=alike)
+
+    @classmethod
+    def of_texts(cls, lexical: Lexical, unit: NDArray[np.float32]) -> "Prior":
+        """Return the cosine of vectors that were made of texts."""
+        name = f"lexical, {unit.shape[1]} dimensions of characters and words"
+        cheap = UnitDots(unit)
+        return cls(cheap, name, symmetric=True, embeddings=unit, lexical=lexical)
+
+    @classmethod
+    def of_parts(
+        cls,
+        parts: "Sequence[Prior]",
+        weights: Sequence[float] | None = None,
+        embeddings: NDArray[np.float32] | None = None,
+    ) -> "Prior":
+        """Return the weighted sum of priors, of equal weights unless they are given.
+
+        ``embeddings``: those of the sum, where they are known.
+        """
+        if weights is None:
+            weights = [1 / len(parts)] * len(parts)
+        used = [(p, w) for p, w in zip(parts, weights, strict=True) if w > 0]
+        if embeddings is None and all(p.embeddings is not None for p, _ in used):
+            embeddings = side_by_side([p.embeddings for p, _ in used], used)
+        cheap = _Sum(used) if embeddings is None else UnitDots(embeddings)
+        return cls(
+            cheap,
+            " + ".join(part.name for part in parts),
+            symmetric=True,
+            embeddings=embeddings,
+            parts=tuple(parts),
+            weights=tuple(float(w) for w in weights),
+        )
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32] | None:
+        """What an index can look through: embeddings, those of some parts at least."""
+        if self.embeddings is not None or not self.parts:
+            return self.embeddings
+        pairs = zip(self.parts, self.weights, strict=True)
+        used = [(p, w) for p, w in pairs if w > 0 and p.vectors is not None]
+        return side_by_side([p.vectors for p, _ in used], used) if used else None
 
     def beside(
         self, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
@@ -93,9 +142,14 @@ class Prior:
         """Return the prior between new items and these.
 
         From their own embeddings where the prior is made of some; from X, their entries
-        at the landmarks, where it is made of those; else from the recipe.
+        at the landmarks, where it is made of those; else from the recipe. Of several
+        priors each gets its own of a list.
         """
+        if self.parts:
+            return self._parts_beside(given, new_items, X, call)
         m = len(new_items)
+        if self.lexical is not None and given is None:
+            return NewPrior(self, embeddings=self.lexical.embed(new_items))
         if self.alike is not None and self.embeddings is not None:
             return NewPrior(self, embeddings=self.alike.embed(X))
         if self.embeddings is not None:
@@ -106,7 +160,7 @@ class Prior:
                     f"({m}, {d}) array of embeddings of the new items."
                 )
                 raise InputError(msg)
-            unit = _unit_rows(given, m, call)
+            unit = unit_rows(given, m, call)
             if unit.shape[1] != d:
                 msg = (
                     f"{call}: prior has {unit.shape[1]} dimensions, that of the fit "
@@ -125,6 +179,39 @@ class Prior:
             self, Prior(joined, self.name, symmetric=self._symmetric), joined.fitted
         )
 
+    def _parts_beside(
+        self, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
+    ) -> "NewPrior":
+        each = self._given_to_parts(given, call)
+        used = [
+            (part.beside(own, new_items, X, call), weight)
+            for part, weight, own in zip(self.parts, self.weights, each, strict=True)
+            if weight > 0
+        ]
+        if self.embeddings is None:
+            return NewPrior(self, parts=used)
+        rows = side_by_side([new.embeddings for new, _ in used], used)
+        return NewPrior(self, embeddings=rows)
+
+    def _given_to_parts(self, given: Any, call: str) -> list[Any]:
+        """Return what each part gets: of a list its own, one array who needs one."""
+        asks = [
+            weight > 0 and part.embeddings is not None and part.lexical is None
+            for part, weight in zip(self.parts, self.weights, strict=True)
+        ]
+        if isinstance(given, list) and len(given) == len(self.parts):
+            return [
+                None if isinstance(own, (str, Similarity)) else own for own in given
+            ]
+        if given is None or sum(asks) == 1:
+            return [given if ask else None for ask in asks]
+        msg = (
+            f"{call}: the fit used {len(self.parts)} priors, {self.name}. Pass prior=, "
+            "a list with as many: embeddings of the new items where embeddings were "
+            "given, else None."
+        )
+        raise InputError(msg)
+
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
         """Return the prior's value of every pair (i[t], j[t])."""
         values = self._cheap.pairs(i, j)
@@ -141,10 +228,10 @@ class Prior:
 
     @cached_property
     def directions(self) -> NDArray[np.float32] | None:
-        """Principal components of the embeddings, by falling variance."""
-        if self.embeddings is None:
+        """Principal components of the vectors, by falling variance."""
+        if self.vectors is None:
             return None
-        centered = self.embeddings - self.embeddings.mean(axis=0)
+        centered = self.vectors - self.vectors.mean(axis=0)
         values, vectors = np.linalg.eigh((centered.T @ centered).astype(np.float64))
         order = np.argsort(-values)
         return np.asarray(centered @ vectors[:, order].astype(np.float32))
@@ -170,12 +257,19 @@ class NewPrior:
         fitted: int = 0,
         *,
         embeddings: NDArray[np.float32] | None = None,
+        parts: "Sequence[tuple[NewPrior, float]]" = (),
     ) -> None:
         self.embeddings = embeddings
         self._prior, self._joined, self._fitted = prior, joined, fitted
+        self._parts = parts
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
         """Return the values of some new items with some fitted ones."""
+        if self._parts:
+            blocks = [
+                np.float32(w) * part.block(rows, columns) for part, w in self._parts
+            ]
+            return np.asarray(sum(blocks[1:], start=blocks[0]))
         if self._joined is not None:
             return self._joined.block(self._fitted + rows, columns)
         if self.embeddings is None or self._prior.embeddings is None:
@@ -184,97 +278,19 @@ class NewPrior:
         return np.asarray(self.embeddings[rows] @ self._prior.embeddings[columns].T)
 
 
-class _UnitDots(Scorer):
-    """Inner products of unit vectors; a zero vector has 0 with all others."""
+class _Sum(Scorer):
+    """A weighted sum of priors that are no inner products."""
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, unit: NDArray[np.float32]) -> None:
-        self.n = len(unit)
-        self._unit = unit
+    def __init__(self, parts: Sequence[tuple[Prior, float]]) -> None:
+        self.n = parts[0][0].n
+        self._parts = parts
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
-        out = np.empty(len(i), dtype=np.float32)
-        step = max(1, _GATHER // self._unit.shape[1])
-        for start in range(0, len(i), step):
-            part = slice(start, start + step)
-            np.einsum(
-                "td,td->t", self._unit[i[part]], self._unit[j[part]], out=out[part]
-            )
-        return out
+        values = [np.float32(w) * part.pairs(i, j) for part, w in self._parts]
+        return np.asarray(sum(values[1:], start=values[0]))
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
-        return np.asarray(rows_of(self._unit, rows) @ rows_of(self._unit, columns).T)
-
-
-def as_prior(
-    prior: Any,
-    items: Sequence[Any] | None,
-    n: int,
-    call: str,
-    *,
-    kept: Indices | None = None,
-) -> Prior | None:
-    """Return a prior of embeddings or of a cheap similarity, or say what one is.
-
-    ``kept`` are the positions of the n items that stayed, where some were dropped.
-    """
-    if prior is None or isinstance(prior, Prior):
-        return prior
-    if isinstance(prior, Similarity):
-        if items is not None and kept is not None:
-            items = [items[t] for t in kept]
-        cheap = prior.bind(range(n) if items is None else items)
-        if cheap.n != n:
-            msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
-            raise InputError(msg)
-        return Prior(
-            cheap,
-            prior.name,
-            symmetric=prior.symmetric is True,
-            recipe=prior,
-            items=range(n) if items is None else items,
-        )
-    if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):
-        prior = np.asarray(prior)[kept]
-    return Prior.of_embeddings(_unit_rows(prior, n, call))
-
-
-def _unit_rows(prior: Any, n: int, call: str) -> NDArray[np.float32]:
-    try:
-        X = np.asarray(prior)
-    except ValueError:
-        X = np.empty(0, dtype=object)
-    if X.ndim != 2 or X.dtype.kind not in "biuf" or X.size == 0:
-        msg = (
-            f"{call}: prior is {type(prior).__name__} of shape {X.shape} and dtype "
-            f"{X.dtype}. Pass an (n, d) array of embeddings, one row per item, or a "
-            "cheap fewpairs.Similarity."
-        )
-        raise InputError(msg)
-    if len(X) != n:
-        msg = (
-            f"{call}: prior has {len(X):,} embeddings for {n:,} items. Pass one row "
-            "per item, in the order of the items."
-        )
-        raise InputError(msg)
-    out = np.empty(X.shape, dtype=np.float32)
-    bad = []
-    step = max(1, _GATHER // X.shape[1])
-    for start in range(0, n, step):
-        part = X[start : start + step].astype(np.float64)
-        finite = np.isfinite(part).all(axis=1)
-        bad += (start + np.flatnonzero(~finite)).tolist()
-        part[~finite] = 0
-        # Scaled by their largest entry first: squares must stay in range.
-        largest = np.abs(part).max(axis=1, keepdims=True)
-        part /= np.where(largest > 0, largest, 1)
-        norms = np.linalg.norm(part, axis=1, keepdims=True)
-        out[start : start + step] = part / np.where(norms > 0, norms, 1)
-    if bad:
-        msg = (
-            f"{call}: row {bad[0]} of prior is not finite ({len(bad):,} such rows). "
-            "Mend those embeddings, or set them to 0."
-        )
-        raise InputError(msg)
-    return out
+        values = [np.float32(w) * part.block(rows, columns) for part, w in self._parts]
+        return np.asarray(sum(values[1:], start=values[0]))

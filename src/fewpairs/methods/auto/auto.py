@@ -171,15 +171,17 @@ class Auto(Method):
         budget = self.price(oracle.cost)
         spending = Spending(oracle, budget, self.sampling, rng, draw_rng)
         n, cost = oracle.n, oracle.cost
+        prior = self.prior
         if self._few(cost, spending):
-            stage = FewStage(spending, self.prior, self.purpose)
+            stage = FewStage(spending, prior, self.purpose)
             # Landmarks stay in reach, for a prior that says nothing.
             beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
             confirmed = stage.look(beyond if beyond >= 0 else spending.left)
+            prior = stage.prior  # of several, as what was read weighs them
             in_range = _in_range(stage.random()[2])
             if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
-                stage.prior = self.prior if confirmed else None
+                stage.prior = prior if confirmed else None
                 few = stage.fit(learns, self.student_seconds, student_rng)
                 same = stage.chosen < _UNCHANGED * cost.pairs
                 return guarded(spending, *few, random=stage.random() if same else None)
@@ -189,7 +191,7 @@ class Auto(Method):
                 return mean_of(spending, stage.random()[2], why)
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
-        work = LowRankStage(spending, self.prior)
+        work = LowRankStage.weighing(spending, prior)
         if not _in_range(spending.columns):
             spending.buy_landmarks(spending.left)
             model = work.low_rank(proposing=False)
@@ -203,7 +205,7 @@ class Auto(Method):
                 work, work.low_rank(), self.student_seconds, student_rng
             )
         else:
-            if self.prior is None:  # candidates are less likely right
+            if prior is None:  # candidates are less likely right
                 refined *= 0.8
             refined *= work.refinement_pays()
             spending.buy_landmarks(spending.left - refined)

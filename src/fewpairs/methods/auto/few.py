@@ -16,6 +16,7 @@ from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.auto.timed_training import TimedTraining
+from fewpairs.methods.weighing import weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
@@ -118,6 +119,7 @@ class FewStage:
         fewest = min(_LOOKED * spending.calls, int(0.25 * spending.budget))
         self.draw(min(most, max(int(_TIMED * spending.budget), fewest)))
         i, j, values = self.random()
+        self.prior = weighed(self.prior, i, j, values)
         if self.prior is None or len(values) < _TOLD:
             return self.prior is not None and most >= spending.left
         return confirms(self.prior, i, j, values, spending.rng)
@@ -158,7 +160,9 @@ class FewStage:
         self.chosen = count
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
+        told = worth(self.prior, i, j, values)
         words = [f"{2 * count / n:.3g} pairs per item read by what looked most similar"]
+        words += [told] if told else []
         if trained is not None:
             model = replace(model, student=trained.student)
             blend = _blend(model, i[:held], j[:held], values[:held])

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.methods import residual
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.regularized import in_words
+from fewpairs.methods.weighing import pairs_of_columns, weighed, worth
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
@@ -19,6 +20,7 @@ __all__ = ["LowRankStage", "alikeness"]
 
 _TESTED = 64  # landmarks whose partners tell which prior proposes better ones
 _PARTNERS = 10  # of each of them
+_TOLD = 10_000  # random entries that tell what a prior is worth
 _ALIKE_IN = 256  # directions in which items are compared
 # Twice the landmarks lower the squared error by 2^−a: up to the first a refinement
 # gets its full share, from the second on a fifth of it.
@@ -31,8 +33,20 @@ class LowRankStage:
     def __init__(self, spending: Spending, prior: Prior | None) -> None:
         self.spending = spending
         self.prior = prior
-        self.described = ""
+        self.described = self.told = ""
         self._fitted: tuple[int, residual.ResidualFit] | None = None
+
+    @classmethod
+    def weighing(cls, spending: Spending, prior: Prior | None) -> "LowRankStage":
+        """Return a stage whose prior, of several, is weighed by the columns."""
+        if prior is None or not (prior.parts or prior.lexical):
+            return cls(spending, prior)
+        rng = np.random.default_rng(0)
+        read = pairs_of_columns(spending.columns, spending.landmarks, rng)
+        work = cls(spending, weighed(prior, *read))
+        i, j, values = (part[:_TOLD] for part in read)  # the first are random ones
+        work.told = worth(work.prior, i, j, values)
+        return work
 
     def low_rank(self, *, proposing: bool = True) -> Model:
         """Fit to all columns that were bought; ``proposing``: to find candidates by."""
@@ -43,7 +57,8 @@ class LowRankStage:
         like = before[1] if before and len(S) < 1.5 * before[0] else None
         fit = residual.fit(spending.columns, S, self.prior, spending.rng, like=like)
         self._fitted = len(S), fit
-        self.described = f"{len(S):,} landmarks; {in_words(fit)}"
+        told = f"; {self.told}" if self.told else ""
+        self.described = f"{len(S):,} landmarks; {in_words(fit)}{told}"
         prior = self.prior
         if fit.curve is None:
             prior = self._proposer() if proposing else None

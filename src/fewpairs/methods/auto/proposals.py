@@ -46,9 +46,9 @@ def propose(model: Model, known: Entries, most: int, seed: int = 0) -> Candidate
     left, right = _vectors(model)
     found = [top_inner_products(left, most + 1, queries=right, seed=seed)[0]]
     prior = model.prior
-    if prior is not None and prior.embeddings is not None:
+    if prior is not None and prior.vectors is not None:
         extra = max(1, most // 2)
-        found.append(top_inner_products(prior.embeddings, extra + 1, seed=seed)[0])
+        found.append(top_inner_products(prior.vectors, extra + 1, seed=seed)[0])
     return _scored(model, known, np.hstack(found).astype(np.int32))
 
 
@@ -105,12 +105,12 @@ def _vectors(model: Model) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """
     left, right = [model.low_rank.left], [model.low_rank.right]
     prior, curve = model.prior, model.curve
-    if prior is not None and prior.embeddings is not None and curve is not None:
+    if prior is not None and prior.vectors is not None and curve is not None:
         ends = np.array([0.0, _STEEP]) * curve.scale + curve.center
         low, high = curve(ends)
         slope = max(float(high - low) / (_STEEP * curve.scale), 0.0)
-        left.append(prior.embeddings)
-        right.append(prior.embeddings * np.float32(slope))
+        left.append(prior.vectors)
+        right.append(prior.vectors * np.float32(slope))
     return (
         np.hstack(left).astype(np.float32, copy=False),
         np.hstack(right).astype(np.float32, copy=False),

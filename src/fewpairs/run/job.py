@@ -28,8 +28,8 @@ from fewpairs.run.arguments import check_seed
 from fewpairs.run.expectation import approximating_seconds
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
-from fewpairs.similarity.priors import as_prior
 
 __all__ = ["AUTO", "PRIOR", "Job", "exact_seconds"]
 

@@ -5,7 +5,8 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.kernels.linalg.mixed_effects import MixedEffects
-from fewpairs.methods.auto import few, proposals
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto import expansion, few, proposals
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.model.blend import Blend
 from fewpairs.similarity.priors import Prior
@@ -271,14 +272,76 @@ def test_an_index_proposes_what_blocks_would(case, monkeypatch):
     assert index[0] > blocks[0] - 0.05
 
 
+class Recorded:
+    """Stands for an oracle: decides once, as a ledger does."""
+
+    n = 1_000
+
+    def __init__(self):
+        self.decided = {}
+
+    def decide(self, name, choose):
+        return self.decided.setdefault(name, choose())
+
+
+def test_what_finds_candidates_is_written_down_and_not_decided_again(monkeypatch):
+    monkeypatch.setattr(proposals, "EXACT", 100)
+    monkeypatch.setattr(proposals, "gpu", lambda: "cuda")
+    oracle = Recorded()
+    assert proposals.searching(oracle) == "cuda"
+    assert oracle.decided == {"search": "cuda"}
+    monkeypatch.setattr(proposals, "gpu", lambda: None)
+    with pytest.raises(fp.errors.StoreError, match="begun with candidates found on a"):
+        proposals.searching(oracle)
+
+
+def test_few_items_are_compared_in_blocks_and_nothing_is_decided():
+    oracle = Recorded()
+    assert proposals.searching(oracle) is None
+    assert oracle.decided == {}
+
+
+def reached(near, have, *, known=(), fresh=None):
+    """Return {item: others} that `expansion._distinct` finds of all items."""
+    n = len(near)
+    entries = Entries(n, symmetric=True, diagonal=1.0)
+    for i, j in known:
+        entries.add_pairs(np.array([i]), np.array([j]), np.array([0.5]))
+    fresh = np.ones(near.shape, dtype=bool) if fresh is None else fresh
+    rows = np.arange(n)
+    at, other = expansion._distinct(rows, near, fresh, have, entries)
+    return [sorted(other[at == item].tolist()) for item in range(n)]
+
+
+NEAR = np.array([[1, 2], [2, 3], [3, 0], [0, 0], [0, 1]], dtype=np.int32)
+HAVE = np.array([[1], [0], [0], [1], [2]], dtype=np.int32)
+
+
 def test_neighbors_of_neighbors_are_offered_once_and_never_the_item_itself():
-    near = np.array([[1, 2], [2, 3], [3, 0], [0, 0]], dtype=np.int32)
-    have = np.array([[1], [0], [0], [1]], dtype=np.int32)
-    fresh = proposals._distinct(near, have)
-    for item, row in enumerate(fresh):
-        new = row[row != item].tolist()
-        reached = set(near[near[item]].ravel().tolist()) - {item, int(have[item, 0])}
-        assert sorted(new) == sorted(reached)
+    for item, new in enumerate(reached(NEAR, HAVE)):
+        expected = set(NEAR[NEAR[item]].ravel().tolist()) - {item, int(HAVE[item, 0])}
+        assert new == sorted(expected)
+
+
+def test_neighbors_of_neighbors_that_were_read_are_not_offered():
+    assert reached(NEAR, HAVE)[4] == [1, 3]
+    assert reached(NEAR, HAVE, known=[(3, 4)])[4] == [1]
+
+
+def test_only_what_goes_through_a_new_neighbor_is_looked_at_again():
+    before = NEAR.copy()
+    before[1] = [2, 4]  # 3 is new for item 1, and for those next to item 1
+    fresh = expansion._fresh(NEAR, before)
+    assert np.argwhere(fresh).tolist() == [[1, 1]]
+    assert reached(NEAR, HAVE, fresh=fresh) == [[3], [], [], [], [3]]
+
+
+def test_the_best_that_was_read_comes_first_whatever_its_sign():
+    entries = Entries(4, symmetric=True)
+    i, j = np.array([0, 0, 0]), np.array([1, 2, 3])
+    entries.add_pairs(i, j, np.array([-2.0, 0.5, -0.0]))
+    best = expansion.best_known(entries, 4, 2)
+    assert best.tolist() == [[2, 3], [0, 1], [0, 2], [0, 3]]
 
 
 # --- the blend ------------------------------------------------------------------------

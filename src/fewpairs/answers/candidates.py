@@ -18,6 +18,7 @@ from fewpairs.kernels.linalg.spectral import largest_magnitude
 from fewpairs.kernels.linalg.top_products import (
     EXACT,
     ProductSearch,
+    gpu,
     product_search,
     searched_by,
 )
@@ -108,7 +109,7 @@ class Proposer:
         self.n = len(views[0].held) if views else 0
         self._views = [view.in_range() for view in views]
         if by is None:
-            by = searched_by(self.n, self.n, _gpu() if is_large(self.n) else None)
+            by = searched_by(self.n, self.n, gpu() if is_large(self.n) else None)
         self._by = by
         self._made: dict[int, ProductSearch] = {}
         self._building = threading.Lock()  # an index is built by one thread
@@ -152,12 +153,3 @@ def _in_range(side: NDArray[Any]) -> NDArray[Any]:
     largest = largest_magnitude(side)
     safe = largest == 0 or _IN_RANGE[0] < largest < _IN_RANGE[1]
     return side if safe else side / side.dtype.type(largest)
-
-
-def _gpu() -> str | None:
-    """Return the GPU that torch sees, if any."""
-    try:
-        import torch
-    except ImportError:
-        return None
-    return "cuda" if torch.cuda.is_available() else None

@@ -81,9 +81,11 @@ class MixedEffects:
         self._moment += (X.T @ y.astype(X.dtype)).astype(np.float64)
         ones, at = np.ones(m, dtype=X.dtype), np.arange(m)
         for ends in (i, j):
-            incidence = sparse.csr_array((ones, (ends, at)), shape=(self._n, m))
-            self._by_item += incidence @ X
-            self._total += np.bincount(ends, weights=y, minlength=self._n)
+            # Only items of this part: all of them for every part would be n².
+            items, place = np.unique(ends, return_inverse=True)
+            incidence = sparse.csr_array((ones, (place, at)), shape=(len(items), m))
+            self._by_item[items] += incidence @ X
+            self._total[items] += np.bincount(place, weights=y)
         self._square += float(np.sum(y.astype(np.float64) ** 2))
         self._pairs += m
         self._ends.append((i, j))

@@ -25,6 +25,7 @@ __all__ = [
     "EXACT",
     "ProductIndex",
     "ProductSearch",
+    "gpu",
     "product_search",
     "searched_by",
     "top_inner_products",
@@ -40,6 +41,7 @@ _PER_ROOT = 4  # lists for every √n rows
 _TURNS, _PER_LIST = 5, 24  # of k-means, and the rows per list that it looks at
 _ASKED = 256  # queries that tell how many lists are enough
 _FIRST = 8  # lists that are tried first
+_SCANNED = 5_000  # rows that a query is multiplied with at most, among many
 _CHUNK = 1 << 14  # rows added, or queries searched for, at once
 
 
@@ -141,6 +143,15 @@ def searched_by(queries: int, rows: int, device: str | None = None) -> str:
     return "index"
 
 
+def gpu() -> str | None:
+    """Return the GPU that torch sees, if any."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError:
+        return None
+    return "cuda" if torch.cuda.is_available() else None
+
+
 class _Blocks:
     """Multiplies all queries with all rows, block by block."""
 
@@ -184,10 +195,11 @@ class ProductIndex:
 
     There are 4·√n lists. How many of them a query looks into is found out on a sample
     of the queries, whose k largest products are computed exactly: as many as it takes
-    to find ``recall`` of them, but not more than hold 20,000 rows together, on average.
-    So a query costs at most what it costs among 20,000 rows, whatever n is.
+    to find ``recall`` of them, but not more than hold 5,000 rows together, on average,
+    or as many as make 20,000² products of all queries where that is more. So a query
+    costs at most what it costs among 5,000 rows, however large n is.
 
-    Price: 4·n·√n·d multiplications to build, at most 20,000·d for a query. Memory: the
+    Price: 4·n·√n·d multiplications to build, at most 5,000·d for a query. Memory: the
     rows once more.
 
     Parameters
@@ -252,7 +264,9 @@ class ProductIndex:
         asked = np.asarray(queries[some])
         least = _Blocks(self._vectors).search(asked, k)[1][:, -1:]
         slack = 1e-5 * np.abs(least)  # faiss adds up in another order
-        most = max(1, self.lists * EXACT // max(EXACT, len(self._vectors)))
+        n = len(self._vectors)
+        rows = min(n, max(_SCANNED, EXACT**2 // n))
+        most = max(1, self.lists * rows // n)
         probes = min(_FIRST, most)
         while True:
             found = float(np.mean(self._look(asked, k, probes)[1] >= least - slack))

@@ -32,12 +32,15 @@ class Candidates:
         How similar they are taken to be; −∞ once a pair has been read.
     base, cheap
         What prior and low rank say, and the prior alone.
+    near
+        Each item's neighbors whose neighbors were looked at last, if they were.
     """
 
     partner: NDArray[np.int32]
     score: NDArray[np.float32]
     base: NDArray[np.float32]
     cheap: NDArray[np.float32] | None
+    near: NDArray[np.int32] | None = None
 
     def choose(
         self, count: int, known: Entries, *, by_prior: bool = False

@@ -6,12 +6,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.pair_regression import (
     PairRegression,
     confirms,
     item_features,
 )
-from fewpairs.methods.auto.proposals import expand, propose
+from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.methods.auto.spending import Spending
@@ -191,7 +192,8 @@ class FewStage:
         if not count or self.prior is None:
             return last, done
         spending.oracle.note("finding candidates")
-        found = propose(model, known, self._depth(count))
+        by = searching(spending.oracle)
+        found = propose(model, known, self._depth(count), by=by)
         for turn in range(_ROUNDS):
             scorer.learn(read, last=False, label=f"round {turn + 1} of {_ROUNDS}")
             wanted = (count - done) // (_ROUNDS - turn)

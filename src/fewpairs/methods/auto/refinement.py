@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.low_rank import LowRankStage
-from fewpairs.methods.auto.proposals import propose
+from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.model.model import Model
 from fewpairs.model.student import profiles
@@ -54,7 +54,8 @@ def refine(
         return work.low_rank(proposing=False), []
     depth = max(32, min(3 * (2 * count // n) + 20, _DEEPEST))
     spending.oracle.note("finding candidates")
-    found = propose(model, spending.oracle.read, depth)
+    by = searching(spending.oracle)
+    found = propose(model, spending.oracle.read, depth, by=by)
     vectors = None
     if count >= _TELLING and found.partner.size <= _RANKED:
         vectors = profiles(spending.columns, work.prior)[:, :_VECTORS]

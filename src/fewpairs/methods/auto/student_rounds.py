@@ -6,7 +6,7 @@ import numpy as np
 
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.low_rank import LowRankStage
-from fewpairs.methods.auto.proposals import propose
+from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.methods.auto.timed_training import TimedTraining
 from fewpairs.model.model import Model
@@ -65,7 +65,8 @@ def refine_with_student(
         if found is None or looks:
             known = spending.oracle.read
             spending.oracle.note("finding candidates")
-            found = propose(taught if scans else model, known, depth)
+            by = searching(spending.oracle)
+            found = propose(taught if scans else model, known, depth, by=by)
         wanted = (count - read) // (_ROUNDS - turn)
         if not looks:
             often = anew or found.partner.size <= _OFTEN

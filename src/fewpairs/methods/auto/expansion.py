@@ -1,0 +1,272 @@
+"""Expansion: neighbors of neighbors become candidates, as in NN-descent.
+
+Dong, Moses & Li (2011), "Efficient k-nearest neighbor graph construction for generic
+similarity measures": what is similar to something similar is likely similar. A network
+that is no inner product finds its own most similar pairs that way. As there, only what
+goes through a neighbor that is new since the last time is looked at again.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.kernels.linalg.selection import largest
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
+from fewpairs.types import Indices
+
+__all__ = ["best_known", "expand", "fill", "product_vectors"]
+
+Scorer = Callable[[PairInputs], NDArray[Any]]
+
+_REACHED = 2_048  # items whose neighbors of neighbors are gathered at once
+_PROMISING = 24  # of these per item that are scored, by products of vectors
+_SCORED = 1 << 16  # candidates scored at once
+_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+_STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
+
+
+def expand(
+    found: Candidates, model: Model, known: Entries, scorer: Scorer, hops: int
+) -> Candidates:
+    """Return the candidates with neighbors of neighbors among them, all scored.
+
+    An item's neighbors are the ``hops`` best of what was read and what is proposed.
+    As many candidates stay per item as there were; ``found`` itself is changed.
+
+    Price: (2·hops)² positions sorted per item the first time, later those that go
+    through new neighbors; memory O(n).
+    """
+    n, m = found.partner.shape
+    hops = min(hops, m)
+    near = np.hstack([best_known(known, n, hops), _top(found, hops)])
+    more = _reached(found, near, _fresh(near, found.near), model, known)
+    found.near = near
+    if more is None:
+        return found
+    more.score_anew(scorer)
+
+    def merge(start: int) -> None:
+        part = slice(start, start + _REACHED)
+        score = np.hstack([found.score[part], more.score[part]])
+        at = largest(score, m)
+        found.score[part] = np.take_along_axis(score, at, axis=1)
+        for name in ("partner", "base", "cheap"):
+            mine, others = getattr(found, name), getattr(more, name)
+            if mine is not None and others is not None:
+                both = np.hstack([mine[part], others[part]])
+                mine[part] = np.take_along_axis(both, at, axis=1)
+
+    in_threads(merge, range(0, n, _REACHED))
+    return found
+
+
+def best_known(known: Entries, n: int, k: int) -> NDArray[np.int32]:
+    """Return (n, k) partners: the most similar that were read of every item.
+
+    Items with fewer of them are their own partners, which is no pair.
+    """
+    i, j, values = known.uncovered()
+    item = np.concatenate([i, j]).astype(np.int32)
+    other = np.concatenate([j, i]).astype(np.int32)
+    level = _descending(values.astype(np.float32))
+    # One key of item and value: sorting by two arrays takes twice as long.
+    key = (item.astype(np.uint64) << np.uint64(32)) | np.concatenate([level, level])
+    order = np.argsort(key, kind="stable")
+    item = item[order]
+    number = np.bincount(item, minlength=n)
+    rank = np.arange(len(item)) - np.repeat(np.cumsum(number) - number, number)
+    out = np.tile(np.arange(n, dtype=np.int32)[:, None], (1, k))
+    top = rank < k
+    out[item[top], rank[top]] = other[order[top]]
+    return out
+
+
+def product_vectors(
+    model: Model,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return (n, d) vectors V and signs s: V diag(s) Vᵀ ranks as the model does.
+
+    Prior and low rank side by side; the curve counts with its slope among similar
+    pairs.
+    """
+    held, signs = [model.left], [np.asarray(model.low_rank.signature)]
+    prior, curve = model.prior, model.curve
+    if prior is not None and prior.vectors is not None and curve is not None:
+        ends = np.array([0.0, _STEEP]) * curve.scale + curve.center
+        low, high = curve(ends)
+        slope = max(float(high - low) / (_STEEP * curve.scale), 0.0)
+        held.append(prior.vectors * np.float32(np.sqrt(slope)))
+        signs.append(np.ones(prior.vectors.shape[1]))
+    together = np.empty((model.n, sum(len(part) for part in signs)), dtype=np.float32)
+    np.concatenate(held, axis=1, out=together, casting="same_kind")
+    return together, np.concatenate(signs).astype(np.float32)
+
+
+def _descending(values: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Return whole numbers of 32 bits that fall as the values rise."""
+    bits = (values + np.float32(0)).view(np.uint32)  # −0 becomes 0
+    negative = bits >> np.uint32(31) == 1
+    return np.where(negative, bits, ~bits & np.uint32(0x7FFFFFFF)).astype(np.uint64)
+
+
+def _top(found: Candidates, k: int) -> NDArray[np.int32]:
+    """Return the best k candidates of every item; itself where they are read."""
+    out = np.empty((len(found.partner), k), dtype=np.int32)
+
+    def look(start: int) -> None:
+        part = slice(start, start + _REACHED)
+        at = largest(found.score[part], k)
+        partner = np.take_along_axis(found.partner[part], at, axis=1)
+        dead = ~np.isfinite(np.take_along_axis(found.score[part], at, axis=1))
+        own = np.arange(start, start + len(partner), dtype=np.int32)[:, None]
+        out[part] = np.where(dead, own, partner)
+
+    in_threads(look, range(0, len(out), _REACHED))
+    return out
+
+
+def _fresh(
+    near: NDArray[np.int32], before: NDArray[np.int32] | None
+) -> NDArray[np.bool_]:
+    """Tell which neighbors were none the last time."""
+    out = np.ones(near.shape, dtype=bool)
+    if before is not None:
+        for start in range(0, len(near), _REACHED):
+            part = slice(start, start + _REACHED)
+            same = near[part][:, :, None] == before[part][:, None, :]
+            out[part] = ~same.any(axis=2)
+    return out
+
+
+def _reached(
+    found: Candidates,
+    near: NDArray[np.int32],
+    fresh: NDArray[np.bool_],
+    model: Model,
+    known: Entries,
+) -> Candidates | None:
+    """Return the promising among the neighbors of neighbors that are no candidates."""
+    n = len(near)
+    vectors, signs = product_vectors(model)
+    whole = np.zeros(n, dtype=bool)
+    whole[known.line_indices()] = True
+    parts: dict[int, tuple[Indices, Indices]] = {}
+
+    def reach(start: int) -> None:
+        rows = np.arange(start, min(start + _REACHED, n))
+        at, other = _distinct(rows, near, fresh, found.partner, known)
+        if whole.any():
+            unread = ~(whole[rows[at]] | whole[other])
+            at, other = at[unread], other[unread]
+        number = np.bincount(at, minlength=len(rows))
+        crowded = number[at] > _PROMISING
+        if crowded.any():
+            score = np.full(len(at), np.inf, dtype=np.float32)
+            score[crowded] = _products(
+                vectors, signs, rows[at[crowded]], other[crowded]
+            )
+            keep = _best_of_each(at, score, number)
+            at, other = at[keep], other[keep]
+        parts[start] = rows[at], other
+
+    known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
+    in_threads(reach, range(0, n, _REACHED))
+    item = np.concatenate([parts[start][0] for start in sorted(parts)])
+    other = np.concatenate([parts[start][1] for start in sorted(parts)])
+    return _in_rows(n, item, other, model) if len(item) else None
+
+
+def _distinct(
+    rows: Indices,
+    near: NDArray[np.int32],
+    fresh: NDArray[np.bool_],
+    have: NDArray[np.int32],
+    known: Entries,
+) -> tuple[Indices, Indices]:
+    """Return neighbors of neighbors, once each: which of these rows, and who.
+
+    Not the items themselves, nor candidates that they have, nor what was read.
+    """
+    n = len(near)
+    own = np.arange(len(rows))[:, None]
+    between = near[rows]
+    reached = near[between]
+    new = fresh[rows][:, :, None] | fresh[between]
+    new &= reached != rows[:, None, None]
+    found = np.broadcast_to(own[:, :, None] * n, reached.shape)[new] + reached[new]
+    line, where, _ = known.scattered_in_lines(rows, "rows")
+    old = np.concatenate([(own * n + have[rows]).ravel(), line * n + where])
+    # What is old sorts before the same as found, so one look back tells all.
+    keys = np.sort(np.concatenate([2 * old, 2 * found + 1]))
+    fresh_ones = (keys & 1).astype(bool)
+    keys >>= 1
+    fresh_ones[1:] &= keys[1:] != keys[:-1]
+    at, other = np.divmod(keys[fresh_ones], n)
+    return at, other
+
+
+def _products(
+    vectors: NDArray[np.float32],
+    signs: NDArray[np.float32],
+    i: Indices,
+    j: Indices,
+) -> NDArray[np.float32]:
+    out = np.empty(len(i), dtype=np.float32)
+    step = max(1, _GATHER // max(1, len(signs)))
+    for start in range(0, len(i), step):
+        part = slice(start, start + step)
+        np.einsum(
+            "td,td,d->t", vectors[i[part]], vectors[j[part]], signs, out=out[part]
+        )
+    return out
+
+
+def _best_of_each(at: Indices, score: NDArray[np.float32], number: Indices) -> Indices:
+    """Return where the promising of every row are; ``at`` is sorted."""
+    begin = np.cumsum(number) - number
+    place = np.arange(len(at)) - begin[at]
+    packed = np.full((len(number), int(number.max())), -np.inf, dtype=np.float32)
+    packed[at, place] = score
+    top = largest(packed, _PROMISING)
+    kept = np.zeros(packed.shape, dtype=bool)
+    np.put_along_axis(kept, top, True, axis=1)
+    return np.flatnonzero(kept[at, place])
+
+
+def _in_rows(n: int, item: Indices, other: Indices, model: Model) -> Candidates:
+    """Return flat candidates, sorted by item, as rows; the item itself fills up."""
+    number = np.bincount(item, minlength=n)
+    width = int(number.max())
+    place = np.arange(len(item)) - (np.cumsum(number) - number)[item]
+    shape = n, width
+    out = Candidates(
+        np.tile(np.arange(n, dtype=np.int32)[:, None], (1, width)),
+        np.full(shape, -np.inf, dtype=np.float32),
+        np.zeros(shape, dtype=np.float32),
+        None if model.prior is None else np.zeros(shape, dtype=np.float32),
+    )
+    out.partner[item, place] = other
+    fill(out, item, other, item * width + place, model)
+    return out
+
+
+def fill(
+    out: Candidates, item: Indices, other: Indices, at: Indices, model: Model
+) -> None:
+    """Write what the model says of pairs to their places in the raveled arrays."""
+
+    def score(start: int) -> None:
+        part = slice(start, start + _SCORED)
+        inputs = model.inputs(item[part], other[part])
+        out.base.ravel()[at[part]] = inputs.base
+        out.score.ravel()[at[part]] = inputs.base
+        if out.cheap is not None:
+            out.cheap.ravel()[at[part]] = inputs.cheap
+
+    in_threads(score, range(0, len(at), _SCORED))

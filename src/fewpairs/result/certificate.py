@@ -24,7 +24,10 @@ from fewpairs.types import Indices
 
 __all__ = ["Certificate", "HeldOut", "exact_certificate", "hold_out", "pairs_for"]
 
-_SHARE = 0.1
+# Of a budget: a tenth, but no more than so many pairs and a share beyond them (2,000
+# pairs tell R² to about .01, and what they take is missing where little is read), and
+# never more than the last.
+_SHARE, _ENOUGH_PAIRS, _SHARE_BEYOND = 0.1, 1_000, 0.02
 _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
 _TINY = 1e-250
@@ -155,8 +158,13 @@ def _percent(share: float) -> str:
 
 
 def pairs_for(allowance: int, calls: int) -> int:
-    """Return how many pairs to hold out of a budget: a tenth, at most 5,000."""
-    return min(_MOST_PAIRS, math.floor(_SHARE * allowance / calls))
+    """Return how many pairs to hold out of a budget.
+
+    A tenth of it, at most 1,000 and a fiftieth of it, and never more than 5,000.
+    """
+    pairs = allowance / calls
+    beyond = _ENOUGH_PAIRS + _SHARE_BEYOND * pairs
+    return min(_MOST_PAIRS, math.floor(min(_SHARE * pairs, beyond)))
 
 
 @dataclass(frozen=True, eq=False)

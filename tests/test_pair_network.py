@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fewpairs.kernels.linalg.blas_threads import Threads
-from fewpairs.kernels.pair_network import torch_training
+from fewpairs.kernels.pair_network import torch_prediction, torch_training
 from fewpairs.kernels.pair_network.adam import (
     Adam,
     Group,
@@ -79,6 +79,25 @@ def test_predicts_what_the_formula_says():
     i, j, scalars = some_pairs(network, 1_300)
     expected = by_the_formula(network, i, j, scalars)
     np.testing.assert_allclose(predict(network, i, j, scalars), expected, atol=1e-5)
+
+
+@needs_torch
+def test_torch_predicts_the_same(monkeypatch):
+    monkeypatch.setattr(torch_prediction, "_PAIRS", 16)  # in several pieces
+    network = small_network()
+    pairs = some_pairs(network, 50)
+    by_torch = torch_prediction.predictor(network)
+    np.testing.assert_allclose(by_torch(*pairs), predict(network, *pairs), atol=1e-5)
+    assert len(by_torch(*some_pairs(network, 0))) == 0
+
+
+@needs_torch
+def test_torch_predicts_by_the_network_as_it_was():
+    network = small_network()
+    pairs = some_pairs(network, 50)
+    by_torch, before = torch_prediction.predictor(network), predict(network, *pairs)
+    network.last += 1
+    np.testing.assert_allclose(by_torch(*pairs), before, atol=1e-5)
 
 
 def test_is_symmetric():

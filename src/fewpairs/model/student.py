@@ -8,6 +8,7 @@ itself, and what the prior and the low rank say of the pair.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,9 +107,27 @@ class Student:
 
     def pairs(self, inputs: PairInputs) -> NDArray[np.float32]:
         """Return its predictions of pairs."""
-        i, j, base, cheap = inputs
-        scalars = np.stack(self._scalars(base, cheap), axis=1)
-        return self._scaled(pair_network.predict(self.network, i, j, scalars))
+        return self.as_it_is("numpy")(inputs)
+
+    def as_it_is(self, by: str) -> Callable[[PairInputs], NDArray[np.float32]]:
+        """Return its predictions of pairs, made where a trainer trained it.
+
+        Those of torch are by the network as it is now; training on asks for others.
+        """
+        predict: Callable[..., NDArray[np.float32]]
+        if by == "torch":
+            from fewpairs.kernels.pair_network.torch_prediction import predictor
+
+            predict = predictor(self.network)
+        else:
+            predict = partial(pair_network.predict, self.network)
+
+        def pairs(inputs: PairInputs) -> NDArray[np.float32]:
+            i, j, base, cheap = inputs
+            scalars = np.stack(self._scalars(base, cheap), axis=1)
+            return self._scaled(predict(i, j, scalars))
+
+        return pairs
 
     def block(self, inputs: BlockInputs) -> NDArray[np.float32]:
         """Return its predictions of all rows with all columns."""

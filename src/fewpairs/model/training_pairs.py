@@ -31,13 +31,7 @@ class TrainingPairs:
     @property
     def inputs(self) -> PairInputs:
         """The inputs of all pairs, in the order in which they came."""
-        i, j, base, cheap = zip(*self._inputs, strict=True)
-        return PairInputs(
-            np.concatenate(i),
-            np.concatenate(j),
-            np.concatenate(base),
-            None if cheap[0] is None else np.concatenate(cheap),
-        )
+        return PairInputs.joined(self._inputs)
 
     @property
     def values(self) -> NDArray[Any]:

@@ -43,17 +43,17 @@ class Candidates:
     near: NDArray[np.int32] | None = None
 
     def choose(
-        self, count: int, known: Entries, *, by_prior: bool = False
+        self, count: int, known: Entries, *, by: NDArray[Any] | None = None
     ) -> PairInputs:
         """Return ``count`` unread pairs: every item's best, then its second best.
 
-        By score, or by the prior alone. Pairs once chosen are not offered again. Fewer
-        come where fewer are left.
+        By score, or by another (n, m) array. Pairs once chosen are not offered again.
+        Fewer come where fewer are left.
         """
         n, m = self.partner.shape
         score = self.score
-        if by_prior and self.cheap is not None:
-            score = np.where(np.isfinite(self.score), self.cheap, -np.inf)
+        if by is not None:
+            score = np.where(np.isfinite(self.score), by, -np.inf)
         found = np.empty(0, dtype=np.int64)
         places = np.empty(0, dtype=np.int64)  # in the raveled arrays
         while len(found) < count:
@@ -61,9 +61,11 @@ class Candidates:
             top = largest(score, depth)
             order = np.argsort(-np.take_along_axis(score, top, axis=1), kind="stable")
             top = np.take_along_axis(top, order, axis=1)
-            # By rank first: the best of every item, then the second best of every one.
-            item = np.tile(np.arange(n), depth)
-            place = item * m + top.T.ravel()
+            # By rank first: the best of every item, then the second best of every one;
+            # among those of one rank by score, lest items be favored by their numbers.
+            across = np.argsort(-np.take_along_axis(score, top, axis=1), axis=0)
+            item = across.T.ravel()
+            place = item * m + np.take_along_axis(top, across, axis=0).T.ravel()
             live = np.isfinite(score.ravel()[place])
             item, place = item[live], place[live]
             if not len(item):
@@ -86,19 +88,23 @@ class Candidates:
     ) -> PairInputs:
         """Return unread pairs, those of a share ``by_prior`` by the prior alone."""
         fewer = 0 if self.cheap is None else int(by_prior * count)
-        one = self.choose(count - fewer, known)
-        if not fewer:
-            return one
-        other = self.choose(fewer, known, by_prior=True)
-        cheap = None
-        if one.cheap is not None and other.cheap is not None:
-            cheap = np.concatenate([one.cheap, other.cheap])
-        return PairInputs(
-            np.concatenate([one.i, other.i]),
-            np.concatenate([one.j, other.j]),
-            np.concatenate([one.base, other.base]),
-            cheap,
-        )
+        orders = [(count - fewer, None), (fewer, self.cheap)]
+        return self.choose_by_several(known, orders)
+
+    def choose_by_several(
+        self, known: Entries, orders: list[tuple[int, NDArray[Any] | None]]
+    ) -> PairInputs:
+        """Return unread pairs: so many by each of several arrays, one after another.
+
+        What one of them has no more of, the next one adds.
+        """
+        chosen: list[PairInputs] = []
+        short = 0
+        for count, by in orders:
+            wanted = count + short
+            chosen.append(self.choose(wanted, known, by=by))
+            short = wanted - len(chosen[-1])
+        return PairInputs.joined(chosen)
 
     def score_anew(
         self, scorer: Callable[[PairInputs], NDArray[Any]], depth: int | None = None

@@ -1,11 +1,15 @@
 """Few evaluations per item: random pairs, then rounds of what looks most similar."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.methods.auto.borderline import worth_reading
+from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.pair_regression import (
     PairRegression,
@@ -34,12 +38,15 @@ _RANDOM = {
     "neighbors": (2.0, 0.08, 0.6),
     "entries": (3.0, 0.6, 0.9),
 }
+_LARGE = 30.0  # pairs per item from which on the share grows, with its root
 _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student is right
 # Share of the budget, and random pairs at least, that tell what the prior is worth and
 # how long evaluations take; fewer than the last tell nothing.
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 _ROUNDS = 8
 _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
+# Share of the others that is read where a student is in doubt, by purpose.
+_DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75}
 _STEPS, _LAST_STEPS = 250, 1_500
 _UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
@@ -54,17 +61,27 @@ def random_share(purpose: str, per_item: float) -> float:
     item whatever the budget; the rest is better spent on what looks most similar.
     """
     number, share, most = _RANDOM[purpose]
+    share *= math.sqrt(max(1.0, per_item / _LARGE))
     return min(most, number / max(per_item, 1e-9) + share)
 
 
 class _Scorer(Protocol):
-    """What says which unread pairs look most similar."""
+    """What says which unread pairs look most similar.
+
+    Attributes
+    ----------
+    answers
+        Whether the model will answer as it scores.
+    """
+
+    answers: bool
 
     def learn(self, training: "_Read", *, last: bool, label: str) -> None:
         """Learn from what was read."""
 
-    def score(self, inputs: PairInputs) -> NDArray[Any]:
-        """Return how similar pairs are taken to be."""
+    @property
+    def score(self) -> Callable[[PairInputs], NDArray[Any]]:
+        """What says how similar pairs are taken to be."""
 
 
 @dataclass
@@ -89,9 +106,10 @@ class FewStage:
     1. Random pairs fit the prior's curve, the items' effects and a bilinear form
        (`PairRegression`).
     2. Rounds: a scorer learns from all that was read, candidates come from the model,
-       the prior and neighbors of neighbors, and the most promising are read, best of
-       every item first. The scorer is a student where training pays, else a ridge
-       regression (`Ranking`).
+       the prior and neighbors of neighbors, and some are read, best of every item
+       first. The scorer is a student where training pays; then most of what is read
+       are pairs of which it is in doubt (`fewpairs.methods.auto.borderline`). Else it
+       is a ridge regression (`Ranking`), and the most promising are read.
     3. Held-out random pairs say in which region the student answers.
     """
 
@@ -169,6 +187,8 @@ class FewStage:
             blend = _blend(model, i[:held], j[:held], values[:held])
             model = replace(model, blend=blend)
             words.append(trained.words)
+            # What is unread may well lie above what was read: the student was sure.
+            return model, described, words
         return put_under(model, last), described, words
 
     def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
@@ -189,6 +209,7 @@ class FewStage:
         count, done = spending.left // spending.calls, 0
         known = spending.oracle.read
         last: Last | None = None
+        error = 0.0  # of the scorer, where it answers in the end
         if not count or self.prior is None:
             return last, done
         spending.oracle.note("finding candidates")
@@ -201,16 +222,35 @@ class FewStage:
                 scorer.score, None if turn % 4 == 0 else self._near(wanted)
             )
             found = expand(found, model, known, scorer.score, _HOPS)
-            by_prior = _BY_PRIOR[min(turn, 1)]
-            inputs = found.choose_by_both(wanted, known, by_prior=by_prior)
+            orders = self._orders(found, wanted, turn, error)
+            inputs = found.choose_by_several(known, orders)
             if not len(inputs):
                 break
             values = spending.read(inputs.i, inputs.j)
+            if scorer.answers:
+                error = float(np.std(values - scorer.score(inputs)))
             done += len(inputs)
             last = Last(inputs.i, inputs.j, values)
             read.chosen.add(inputs, values)
         scorer.learn(read, last=True, label="last round")
         return last, done
+
+    def _orders(
+        self, found: Candidates, wanted: int, turn: int, error: float
+    ) -> list[tuple[int, NDArray[Any] | None]]:
+        """Return how many pairs of a round to choose, by what.
+
+        Some by the prior alone. Of the others, once it is known how far the scorer
+        errs, most where it is in doubt whether they belong to an item's most similar,
+        and some at the top, so that the very first are exact.
+        """
+        fewer = 0 if found.cheap is None else int(_BY_PRIOR[min(turn, 1)] * wanted)
+        doubtful = int(_DOUBTFUL[self.purpose] * (wanted - fewer)) if error > 0 else 0
+        orders: list[tuple[int, NDArray[Any] | None]] = [(fewer, found.cheap)]
+        if doubtful:
+            worth = worth_reading(found, self.spending.oracle.read, error)
+            orders.append((doubtful, worth))
+        return [*orders, (wanted - fewer - doubtful, None)]
 
     def _depth(self, count: int) -> int:
         return max(48, min(3 * (2 * count // self.spending.n) + 32, 256))
@@ -229,10 +269,13 @@ def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend 
 class _Trained:
     """A student, trained on from round to round."""
 
+    answers = True
+
     def __init__(self, student: Student, timed: TimedTraining) -> None:
         self.student = student
         self._timed = timed
         self._pairs = 0
+        self.score: Callable[[PairInputs], NDArray[Any]] = student.pairs
 
     @classmethod
     def start(
@@ -258,10 +301,7 @@ class _Trained:
         both = training.balanced()
         self._pairs = len(training.uniform) + len(training.chosen)
         self._timed.train(both, _LAST_STEPS if last else _STEPS, f" ({label})")
-
-    def score(self, inputs: PairInputs) -> NDArray[Any]:
-        """Return the student's predictions."""
-        return self.student.pairs(inputs)
+        self.score = self.student.as_it_is(self._timed.trainer)
 
     @property
     def words(self) -> str:
@@ -274,6 +314,8 @@ class _Trained:
 
 class _Ranked:
     """A ridge regression, fitted anew in every round."""
+
+    answers = False
 
     def __init__(
         self, vectors: NDArray[np.float32] | None, rng: np.random.Generator

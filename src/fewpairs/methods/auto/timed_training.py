@@ -26,6 +26,13 @@ class TimedTraining:
         Writes down where the clock ended training, and is told what is being done.
     seconds, steps
         For all rounds together.
+
+    Attributes
+    ----------
+    trainer
+        Who trains, by name.
+    spent
+        Seconds of training so far.
     """
 
     def __init__(
@@ -39,8 +46,8 @@ class TimedTraining:
         self._student, self._oracle, self._rng = student, oracle, rng
         self._seconds, self._ahead = seconds, steps
         # NumPy and torch train others: a run that goes on elsewhere has the same.
-        self._trainer = oracle.decide("trainer", best_here)
-        trainer(self._trainer)  # says now if it is not to be had here
+        self.trainer = oracle.decide("trainer", best_here)
+        trainer(self.trainer)  # says now if it is not to be had here
         self.spent = 0.0
 
     def train(self, training: TrainingPairs, steps: int, label: str) -> None:
@@ -60,7 +67,7 @@ class TimedTraining:
                 seconds=share * left,
                 rng=self._rng,
                 last=last,
-                by=self._trainer,
+                by=self.trainer,
             )
             trained.append(done)
             return done

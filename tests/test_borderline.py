@@ -1,0 +1,64 @@
+"""Borderline pairs: doubt is what makes a pair worth reading."""
+
+import numpy as np
+
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.borderline import best_values, worth_reading
+from fewpairs.methods.auto.candidates import Candidates
+
+N, M = 40, 30
+
+
+def candidates(score):
+    n, m = score.shape
+    partner = (np.arange(n)[:, None] + 1 + np.arange(m)[None, :]) % n
+    zero = np.zeros((n, m), dtype=np.float32)
+    return Candidates(partner.astype(np.int32), score.astype(np.float32), zero, None)
+
+
+def falling():
+    """Candidates whose scores fall by 1 from one to the next."""
+    return candidates(np.tile(-np.arange(M, dtype=np.float32), (N, 1)))
+
+
+def test_a_sure_scorer_is_asked_about_the_tenth_and_the_eleventh():
+    worth = worth_reading(falling(), Entries(N, symmetric=True), 0.3)
+    best_two = np.sort(np.argsort(-worth, axis=1)[:, :2], axis=1)
+    assert (best_two == [9, 10]).all()
+    assert worth[:, 0].max() < 1e-3
+
+
+def test_a_scorer_that_knows_nothing_is_asked_about_its_best():
+    worth = worth_reading(falling(), Entries(N, symmetric=True), 1_000.0)
+    assert (np.diff(worth, axis=1) < 0).all()
+
+
+def test_large_values_that_were_read_move_the_border_up():
+    known = Entries(N, symmetric=True)
+    others = np.arange(31, 35)  # four partners of item 0 that are no candidates
+    known.add_pairs(np.zeros(4, dtype=np.int64), others, np.full(4, 100.0))
+    worth = worth_reading(falling(), known, 0.3)
+    assert set(np.argsort(-worth[0])[:2]) == {5, 6}
+    assert set(np.argsort(-worth[1])[:2]) == {9, 10}
+
+
+def test_what_is_read_is_not_worth_reading():
+    found = falling()
+    found.score[:, 9] = -np.inf
+    worth = worth_reading(found, Entries(N, symmetric=True), 0.3)
+    assert (worth[:, 9] == -np.inf).all()
+
+
+def test_an_item_without_candidates_has_none_worth_reading():
+    found = falling()
+    found.score[3] = -np.inf
+    worth = worth_reading(found, Entries(N, symmetric=True), 0.3)
+    assert (worth[3] == -np.inf).all()
+    assert np.isfinite(worth[4]).any()
+
+
+def test_best_values_are_the_largest_of_either_side():
+    known = Entries(4, symmetric=True)
+    known.add_pairs(np.array([0, 0, 1]), np.array([1, 2, 2]), np.array([3.0, 5.0, 4.0]))
+    best = best_values(known, 4, 2)
+    assert best.tolist() == [[5, 3], [4, 3], [5, 4], [-np.inf, -np.inf]]

@@ -1,6 +1,7 @@
 """Run all benchmarks, or those named: `python -m benchmarks overhead imports`.
 
 Options after a single name are its own: `python -m benchmarks few --data stsb`.
+What follows `beside` too: `python -m benchmarks beside OTHER_CHECKOUT overhead tiny`.
 """
 
 import importlib
@@ -27,9 +28,12 @@ ALL = (
     "search",
     "clusters",
 )
-LONG = ("few", "index")  # long: run when named
+LONG = ("few", "index", "backends")  # long: run when named
 OPTIONS = ("few", "larger")  # those that take any
 
+if sys.argv[1:2] == ["beside"]:
+    importlib.import_module("benchmarks.beside").run(sys.argv[2:])
+    sys.exit()
 first = next((t for t, word in enumerate(sys.argv) if word[:1] == "-"), len(sys.argv))
 chosen, options = sys.argv[1:first] or ALL, sys.argv[first:]
 for name in chosen:

@@ -56,7 +56,7 @@ def _measure(
     device: str, rows: int, columns: int, sizes: tuple[int, ...]
 ) -> tuple[float, float, float]:
     """Return the seconds of ours, of ours in int8 (on a CPU), and of predict."""
-    texts = np.random.default_rng(0).permutation(_sentences())
+    texts = np.random.default_rng(0).permutation(sentences())
     # Where there are too few sentences, rows and columns share some of them.
     a, b = np.arange(rows) % len(texts), -1 - np.arange(columns) + len(texts)
     scorer, theirs = both(device, texts.tolist())
@@ -76,13 +76,13 @@ def _measure(
 
 
 def _int8(texts: list[str]) -> Any:
-    folder = str(_models() / "stsb-cross-encoder")
+    folder = str(models() / "stsb-cross-encoder")
     return fp.CrossEncoder(folder, device="cpu", dtype="int8").bind(texts)
 
 
 def _int8_deviation() -> tuple[float, float]:
     """Return the largest and the root mean square deviation of int8, of 1,000 pairs."""
-    texts = np.random.default_rng(0).permutation(_sentences()).tolist()
+    texts = np.random.default_rng(0).permutation(sentences()).tolist()
     a, b = np.arange(50), -1 - np.arange(20) + len(texts)
     exact, _ = both("cpu", texts)
     error = _int8(texts).block(a, b) - exact.block(a, b)
@@ -94,20 +94,22 @@ def both(device: str, texts: list[str]) -> tuple[Any, Any]:
     import torch
     from sentence_transformers import CrossEncoder
 
-    folder = str(_models() / "stsb-cross-encoder")
+    folder = str(models() / "stsb-cross-encoder")
     ours = fp.CrossEncoder(folder, device=device)
     dtype = getattr(torch, ours.dtype)
     theirs = CrossEncoder(folder, device=device, model_kwargs={"dtype": dtype})
     return ours.bind(texts), theirs
 
 
-def _sentences() -> list[str]:
+def sentences() -> list[str]:
+    """Return the sentences of STS-B's development set, each once."""
     file = Path(os.environ["FEWPAIRS_DATA"]) / "stsb" / "sts-dev.csv"
     lines = file.read_text("utf-8").rstrip("\n").split("\n")
     return list(dict.fromkeys(t for line in lines for t in line.split("\t")[5:7]))
 
 
-def _models() -> Path:
+def models() -> Path:
+    """Return the folder of models."""
     beside = Path(os.environ.get("FEWPAIRS_DATA", ".")).resolve().parent / "models"
     return Path(os.environ.get("FEWPAIRS_MODELS", beside))
 
@@ -119,7 +121,7 @@ def why_not() -> str | None:
             return f'needs {library}, pip install "fewpairs[torch]"'
     if not os.environ.get("FEWPAIRS_DATA"):
         return "set FEWPAIRS_DATA to the folder of data sets"
-    if not (_models() / "stsb-cross-encoder").is_dir():
+    if not (models() / "stsb-cross-encoder").is_dir():
         return "set FEWPAIRS_MODELS to the folder that has stsb-cross-encoder"
     return None
 

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from fewpairs.kernels.linalg.mixed_effects import Effects, MixedEffects
 from fewpairs.methods.residual import features_of
@@ -78,6 +77,8 @@ def confirms(
     An F-test at the level of 0.001: its powers and sums of the items' features against
     the mean alone.
     """
+    from scipy import special  # takes a tenth of a second
+
     cheap = prior.pairs(i, j).astype(np.float64)
     t = (cheap - cheap.mean()) / (float(cheap.std()) or 1.0)
     parts = [np.vander(t, _POWERS + 1, increasing=True)]

@@ -1,4 +1,4 @@
-"""Average linkage on factors: time an item, and peak memory, as n grows.
+"""Average linkage on factors: time per item, and peak memory, as n grows.
 
 Indefinite factors of rank 100 in loose groups, 100 landmark columns read exactly, the
 whole tree. Each size runs in a process of its own, so that its peak memory is its own.
@@ -66,7 +66,7 @@ def run() -> None:
     context = multiprocessing.get_context("spawn")
     print(f"\nclusters, rank {RANK}, {LANDMARKS} exact columns; goal for 50,000:")
     print("under 600 s and 3 GB. Memory is the whole process at its peak.\n")
-    print("| items | tree, s | CPU s | CPU ms an item | GB | at 0.5, s | CPU s | GB |")
+    print("| items | tree, s | CPU s | CPU ms per item | GB | at 0.5, s | CPU s | GB |")
     print("|---|---|---|---|---|---|---|---|")
     for n in SIZES:
         cells = []

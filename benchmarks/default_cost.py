@@ -45,7 +45,7 @@ class _HiddenScorer(fp.Scorer):
 
 
 def run() -> None:
-    """Print the ratio of times, and the memory in numbers an item."""
+    """Print the ratio of times, and the memory in numbers per item."""
     rng = np.random.default_rng(0)
     topics = rng.standard_normal((200, 32))
     X = topics[rng.integers(0, 200, N)] + 0.7 * rng.standard_normal((N, 32))
@@ -76,7 +76,7 @@ def run() -> None:
             ),
             ("seconds outside the similarity", ours, "none"),
             (
-                "extra memory, float32 numbers an item / (s + d + k)",
+                "extra memory, float32 numbers per item / (s + d + k)",
                 numbers / (rank + 256),
                 "O(1)",
             ),

@@ -21,7 +21,7 @@ def best_of(runs: int, *functions: Callable[[], object]) -> list[float]:
 def peak_memory(function: Callable[[], object]) -> int:
     """Return the bytes of arrays and objects that a call holds at its peak.
 
-    What BLAS keeps as work space (some 15 MB a thread, once per process) is not seen.
+    What BLAS keeps as work space (some 15 MB per thread, once per process) is not seen.
     """
     tracemalloc.start()
     try:

@@ -36,7 +36,7 @@ def export(
         Path | None, typer.Option("--out", "-o", help="File; in DIR if not given.")
     ] = None,
     k: Annotated[
-        int, typer.Option("-k", min=1, help="Neighbors of an item: parquet, graph.")
+        int, typer.Option("-k", min=1, help="Neighbors per item: parquet, graph.")
     ] = 10,
     force: options.Force = False,
     as_json: options.AsJson = False,

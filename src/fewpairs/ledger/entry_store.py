@@ -19,7 +19,7 @@ from fewpairs.types import Indices
 __all__ = ["BatchWriter", "EntryStore", "LineWriter"]
 
 _AXES: tuple[Axis, Axis] = ("columns", "rows")
-_STORED = 1 << 18  # entries a chunk, where nothing else says how many
+_STORED = 1 << 18  # entries per chunk, where nothing else says how many
 
 
 def _nothing() -> None:

@@ -49,7 +49,7 @@ def from_function(
     psd
         Whether f is a positive semidefinite kernel.
     chunk
-        Pairs a call: 1,024 for a scalar function (the step of the progress bar)
+        Pairs per call: 1,024 for a scalar function (the step of the progress bar)
         and 16,384 for a batched one (the longest list it is given).
     name
         How receipts call it, and a ledger knows it; by default the function's own

@@ -18,7 +18,7 @@ from fewpairs.types import Indices
 __all__ = ["Components", "Linked", "components", "find_components"]
 
 _BLOCK = 1 << 22  # entries compared at once
-_PROPOSED, _KNOWN = 64, 8  # partners of an item that are compared, of many items
+_PROPOSED, _KNOWN = 64, 8  # partners compared per item, of many items
 _RANGE = 100_000  # random pairs that tell the range of the similarities
 _ROUNDING = 1e-12  # share of the largest similarity that tells nothing apart
 

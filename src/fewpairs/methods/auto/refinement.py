@@ -85,7 +85,7 @@ def refine(
     spending.buy_landmarks(spending.left)
     if len(spending.landmarks) > had:
         model = work.low_rank(proposing=False)
-    return put_under(model, last), [f"{2 * read / n:.0f} exact neighbours an item"]
+    return put_under(model, last), [f"{2 * read / n:.0f} exact neighbors per item"]
 
 
 def put_under(model: Model, last: Last | None) -> Model:

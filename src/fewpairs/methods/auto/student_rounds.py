@@ -85,7 +85,7 @@ def refine_with_student(
         timed.train(training, steps, f" (round {turn + 1} of {_ROUNDS})")
     words = (
         f"a student trained on {len(training):,} pairs in {timed.spent:.0f} s; "
-        f"{2 * read / n:.0f} exact neighbours an item; left, right, "
+        f"{2 * read / n:.0f} exact neighbors per item; left, right, "
         "embedding and linkage are of the low rank, not of the student"
     )
     return put_under(taught, last), [words]

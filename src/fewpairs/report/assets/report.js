@@ -79,7 +79,7 @@ function showTrust() {
   if (curve) {
     byId("curve-words").textContent =
       `Estimated without a new evaluation, from fits to a part of the landmarks. Error: on the held-out (unread) pairs. Recall: the share of the true ${curve.neighbors} most similar ` +
-      `that is found in landmarks' rows hidden from the fit${curve.refined ? `, with up to ${curve.refined} pairs an item read besides` : ""}. The last point is this run; its recall is taken with a fifth of the landmarks hidden.`;
+      `that is found in landmarks' rows hidden from the fit${curve.refined ? `, with up to ${curve.refined} pairs per item read besides` : ""}. The last point is this run; its recall is taken with a fifth of the landmarks hidden.`;
     const known = curve.points.filter((p) => p.error !== null);
     if (known.length) curveChart(byId("curve-error"), curve.points, "error", { label: "relative error, unread pairs", kind: "warm", mark: "neg" });
     else nothing(byId("curve-error"), "No held-out pairs to tell the error.");

@@ -19,7 +19,7 @@ from benchmarks import cross_encoder
 from benchmarks.measure import table
 
 RUNS = 10
-ROWS, COLUMNS = 60, 10
+ROWS, COLUMNS = 20, 10
 FULL = {"ov_config": {"INFERENCE_PRECISION_HINT": "f32"}}  # its default is bfloat16
 BACKENDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "torch": ("torch", "torch", {}),

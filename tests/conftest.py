@@ -50,6 +50,61 @@ class Counting:
         return float(self.K[a, b])
 
 
+class Failing(Counting):
+    """One that answers so many pairs and then raises, until it is mended."""
+
+    def __init__(self, K: np.ndarray, after: int, error: BaseException) -> None:
+        super().__init__(K)
+        self.after, self.error = after, error
+
+    def __call__(self, a: int, b: int) -> float:
+        if len(self.calls) == self.after:
+            raise self.error
+        return super().__call__(a, b)
+
+    def mend(self) -> None:
+        """Answer from now on."""
+        self.after = -1
+
+
+def never(a: object, b: object) -> float:
+    """A similarity of arguments that are refused before anything is paid for."""
+    pytest.fail("paid for before everything was checked")
+
+
+class Told:
+    """A progress that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, float]] = []
+        self.done, self.finished = 0, False
+
+    def start(self, what: str, total: float) -> None:
+        self.stages.append((what, total))
+        self.done = 0
+
+    def advance(self, evaluations: int) -> None:
+        self.done += evaluations
+
+    def finish(self) -> None:
+        self.finished = True
+
+
+def best_of(rows: np.ndarray, k: int) -> np.ndarray:
+    """The k best columns of every row, best first."""
+    return np.argsort(-rows, axis=1, kind="stable")[:, :k]
+
+
+def nearest(K: np.ndarray, k: int) -> np.ndarray:
+    """The k best other items of every item, best first."""
+    return best_of(K - np.diag(np.full(len(K), np.inf)), k)
+
+
+def shared(one: np.ndarray, other: np.ndarray) -> float:
+    """The share of what one list of every row has that the other has too."""
+    return float((one[:, :, None] == other[:, None, :]).any(axis=2).mean())
+
+
 def oracle_of(K: np.ndarray, *, symmetric: bool | None = None, **options) -> Oracle:
     """An oracle that reads K, through the public similarity."""
     facts = {k: options.pop(k) for k in ("diagonal",) if k in options}

@@ -6,13 +6,9 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from tests.conftest import Counting, random_matrix
+from tests.conftest import Counting, never, random_matrix
 
 K = random_matrix(40, symmetric=True)
-
-
-def never(a, b):
-    pytest.fail("paid for before the input was checked")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score
 import fewpairs as fp
 from fewpairs.answers.clustering import linkage
 from fewpairs.kernels.linalg.average_linkage import Corrected, chain, cut, tree
-from tests.conftest import Counting, random_matrix
+from tests.conftest import Counting, Told, random_matrix
 
 METHODS = ["nystrom", "sms", "skeleton", "sicur", "stacur", "regularized", "auto"]
 
@@ -290,32 +290,15 @@ def test_a_possible_threshold_that_nothing_reaches_leaves_every_item_alone():
         approx.cluster(1.5)
 
 
-class Seen:
-    """A progress that remembers what it was told."""
-
-    def __init__(self):
-        self.stages, self.done, self.finished = [], 0, False
-
-    def start(self, what, total):
-        self.stages.append((what, total))
-        self.done = 0
-
-    def advance(self, evaluations):
-        self.done += evaluations
-
-    def finish(self):
-        self.finished = True
-
-
 @pytest.mark.parametrize("dense_below", [0, 10_000])
 def test_progress_ends_at_its_total(dense_below, monkeypatch):
     monkeypatch.setattr(linkage, "SMALL", dense_below)
     approx = fp.approximate(None, indefinite(300), method="nystrom", budget=0.2)
-    seen = Seen()
-    approx.cluster(0.9, progress=seen)
-    assert seen.stages == [("comparing items", 300), ("joining clusters", 300)]
-    assert seen.done == 300
-    assert seen.finished
+    told = Told()
+    approx.cluster(0.9, progress=told)
+    assert told.stages == [("comparing items", 300), ("joining clusters", 300)]
+    assert told.done == 300
+    assert told.finished
 
 
 def test_linking_holds_nothing_of_size_n_by_n(monkeypatch):

@@ -15,7 +15,7 @@ import fewpairs as fp
 from fewpairs.ledger.ledger import Ledger
 from tests import children
 from tests.children import Touchy
-from tests.conftest import random_matrix
+from tests.conftest import Failing, random_matrix
 
 K = random_matrix(60, symmetric=True)
 A = random_matrix(40, symmetric=False)
@@ -95,17 +95,7 @@ def test_lines_of_both_directions_survive(tmp_path, symmetric, symmetrize):
 
 
 def test_what_an_error_leaves_is_gone_on_with_in_another_process(tmp_path):
-    seen = []
-
-    def fails(a, b):
-        if len(seen) == 700:
-            raise RuntimeError("the service is down")
-        seen.append((a, b))
-        return K[a, b]
-
-    def mended(a, b):
-        seen.append((a, b))
-        return K[a, b]
+    judge = Failing(K, 700, RuntimeError("the service is down"))
 
     def run(function, store):
         similarity = fp.from_function(function, symmetric=True, name="judge", chunk=100)
@@ -114,13 +104,14 @@ def test_what_an_error_leaves_is_gone_on_with_in_another_process(tmp_path):
         )
 
     with pytest.raises(fp.SimilarityError, match="the service is down") as caught:
-        run(fails, tmp_path)
+        run(judge, tmp_path)
     assert caught.value.ledger.evaluations == 700
-    approx = run(mended, tmp_path)  # a ledger of its own: read from the disk
+    judge.mend()
+    approx = run(judge, tmp_path)  # a ledger of its own: read from the disk
     plain = run(lambda a, b: K[a, b], None)
     checks = approx.bill.for_store
     assert checks == 8
-    assert len(seen) == plain.evaluations + checks
+    assert len(judge.calls) == plain.evaluations + checks
     assert approx.evaluations == plain.evaluations - 700 + checks
     assert np.array_equal(approx.dense(), plain.dense())
 

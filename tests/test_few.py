@@ -10,6 +10,7 @@ from fewpairs.methods.auto import expansion, few, proposals
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.model.blend import Blend
 from fewpairs.similarity.priors import Prior
+from tests.conftest import best_of, nearest, shared
 
 N = 600
 
@@ -31,14 +32,7 @@ def quality(approx, K, k=10):
     upper = np.triu_indices(n, 1)
     answers = np.asarray(approx.dense())
     r2 = 1 - np.mean((answers - K)[upper] ** 2) / np.var(K[upper])
-    return recall(approx.neighbors(k)[0], K), r2
-
-
-def recall(found, K):
-    k = found.shape[1]
-    off = K - np.diag(np.full(len(K), np.inf))
-    true = np.argpartition(-off, k, axis=1)[:, :k]
-    return np.mean([len(set(a) & set(b)) / k for a, b in zip(found, true)])
+    return shared(nearest(K, k), approx.neighbors(k)[0]), r2
 
 
 def reranked(K, prior, pairs):
@@ -55,7 +49,7 @@ def reranked(K, prior, pairs):
     i, j = np.array(list(keys)).T
     score = cheap - 10
     score[i, j] = score[j, i] = K[i, j]
-    return recall(np.argsort(-score, axis=1)[:, :10], K)
+    return shared(nearest(K, 10), best_of(score, 10))
 
 
 @pytest.fixture(scope="module")

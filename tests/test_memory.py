@@ -8,7 +8,7 @@ import fewpairs as fp
 from fewpairs import memory
 from fewpairs.evaluation import exact_matrix
 from tests.commands import run_here
-from tests.conftest import Counting, random_matrix
+from tests.conftest import Counting, never, random_matrix
 
 N = 200
 K = random_matrix(N, symmetric=True)
@@ -18,10 +18,6 @@ K = random_matrix(N, symmetric=True)
 def little(monkeypatch):
     """A machine with 300 kB to spare: N × N numbers take 320."""
     monkeypatch.setattr(memory, "available_memory", lambda: 300_000)
-
-
-def never(a, b):
-    pytest.fail("paid for before the memory was looked at")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import fewpairs as fp
 from fewpairs.kernels.linalg.largest import Largest
-from tests.conftest import Counting, in_groups, random_matrix
+from tests.conftest import (
+    Counting,
+    Told,
+    in_groups,
+    nearest,
+    random_matrix,
+    shared,
+)
 
 N = 120
 METHODS = {
@@ -40,11 +47,8 @@ def fitted(name, **options):
 BUDGET = {"budget": 0.3}
 
 
-def best_of(dense, k):
-    dense = np.array(dense, dtype=np.float64)
-    np.fill_diagonal(dense, -np.inf)
-    order = np.argsort(-dense, axis=1, kind="stable")[:, :k]
-    return order, np.take_along_axis(dense, order, axis=1)
+def nearest_values(K, k):
+    return np.take_along_axis(K, nearest(K, k), axis=1)
 
 
 @pytest.mark.parametrize("name", [*METHODS, "with a prior"])
@@ -56,7 +60,7 @@ def test_neighbors_are_the_largest_entries_of_the_answer(name, k):
     assert indices.shape == similarities.shape == (N, k)
     np.testing.assert_array_equal(similarities, approx.pairs(rows, indices))
     np.testing.assert_allclose(
-        similarities, best_of(approx.dense(), k)[1], rtol=1e-5, atol=1e-6
+        similarities, nearest_values(approx.dense(), k), rtol=1e-5, atol=1e-6
     )
     assert not (indices == rows).any()
     assert all(len(set(row)) == k for row in indices)
@@ -68,22 +72,20 @@ def test_rows_of_an_asymmetric_matrix_are_ranked(method):
     K = smooth()[0] + 0.3 * random_matrix(N, symmetric=False)
     approx = fp.approximate(None, K, method=method, budget=0.4, symmetrize=False)
     _, similarities = approx.neighbors(5)
-    np.testing.assert_allclose(similarities, best_of(approx.dense(), 5)[1], atol=1e-9)
+    np.testing.assert_allclose(
+        similarities, nearest_values(approx.dense(), 5), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("name", ["nystrom", "sicur", "auto", "with a prior"])
 def test_an_index_finds_them_too_where_factors_are_indefinite(name):
     approx = fitted(name)
-    exact, _ = best_of(approx.dense(), 5)
+    exact = nearest(approx.dense(), 5)
     found = approx.neighbors(5, index="faiss", candidates=60)
     hits = (exact[:, :, None] == found.indices[:, None, :]).any(axis=2).mean()
     assert hits > 0.95
     rows = np.arange(N)[:, None]
     np.testing.assert_array_equal(found.similarities, approx.pairs(rows, found.indices))
-
-
-def shared(one, other):
-    return (one[:, :, None] == other[:, None, :]).any(axis=2).mean()
 
 
 @pytest.mark.parametrize(
@@ -158,7 +160,7 @@ def test_a_student_ranks_candidates_and_known_entries():
     K, X = smooth(300)
     method = fp.Auto(student=True, student_seconds=3)
     approx = fp.approximate(None, K, method=method, prior=X, budget=0.2)
-    exact, values = best_of(approx.dense(), 10)
+    exact, values = nearest(approx.dense(), 10), nearest_values(approx.dense(), 10)
     indices, similarities = approx.neighbors(10, candidates=60)
     assert (similarities <= values + 1e-6).all()
     assert (exact[:, :, None] == indices[:, None, :]).any(axis=2).mean() > 0.95
@@ -169,7 +171,7 @@ def test_of_equal_ones_those_at_lower_positions_come_first():
     K = np.maximum(K, K.T)
     approx = fp.approximate(None, K, method="nystrom", budget=1.0)
     indices, _ = approx.neighbors(6)
-    np.testing.assert_array_equal(indices, best_of(K, 6)[0])
+    np.testing.assert_array_equal(indices, nearest(K, 6))
 
 
 @given(
@@ -207,7 +209,7 @@ def test_the_recall_is_estimated_from_rows_that_are_counted():
     before = len(counting.calls)
     found = approx.neighbors(10, evaluations=9_000)
     assert found.evaluations == len(counting.calls) - before <= 9_000
-    true, _ = best_of(K, 10)
+    true = nearest(K, 10)
     recall = (true[:, :, None] == found.indices[:, None, :]).any(axis=2).mean()
     low, high = found.recall_interval
     assert low - 0.05 < recall < high + 0.05
@@ -224,24 +226,10 @@ def test_rows_that_are_known_have_nothing_missing():
 
 
 def test_progress_is_told_of_every_item():
-    class Watch:
-        def __init__(self):
-            self.total = self.done = 0
-            self.finished = False
-
-        def start(self, what, total):
-            self.total = total
-
-        def advance(self, number):
-            self.done += number
-
-        def finish(self):
-            self.finished = True
-
-    watch = Watch()
-    fitted("nystrom").neighbors(3, progress=watch)
-    assert watch.total == watch.done == N
-    assert watch.finished
+    told = Told()
+    fitted("nystrom").neighbors(3, progress=told)
+    assert told.stages[-1][1] == told.done == N
+    assert told.finished
 
 
 @pytest.mark.parametrize("k", [0, N, N + 5, 2.5, "3", True])

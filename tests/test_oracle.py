@@ -9,7 +9,7 @@ import fewpairs as fp
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import Budget
 from fewpairs.reading.opening import open_oracle
-from tests.conftest import Counting, oracle_of, random_matrix
+from tests.conftest import Counting, Failing, oracle_of, random_matrix
 
 N = 30
 
@@ -177,14 +177,7 @@ def test_an_asymmetric_pair_costs_two_calls_and_its_diagonal_one():
 
 def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
     K = random_matrix(N, symmetric=True)
-    seen = []
-
-    def fails_late(a, b):
-        if len(seen) == 100:
-            raise RuntimeError("the service is down")
-        seen.append((a, b))
-        return K[a, b]
-
+    fails_late = Failing(K, 100, RuntimeError("the service is down"))
     similarity = fp.from_function(fails_late, symmetric=True, name="judge")
     ledger = Ledger()
     with pytest.raises(fp.SimilarityError, match="the service is down") as caught:
@@ -201,7 +194,7 @@ def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
         budget=1.0,
         store=ledger,
     )
-    paid_before = {tuple(sorted(pair)) for pair in seen}
+    paid_before = {tuple(sorted(pair)) for pair in fails_late.calls}
     paid_after = {tuple(sorted(pair)) for pair in mended.calls}
     assert len(paid_before & paid_after) == approx.bill.for_store == 8
     plain = fp.approximate(
@@ -216,14 +209,7 @@ def test_what_was_paid_for_before_an_error_is_kept_and_never_paid_again():
 
 def test_an_interrupt_keeps_what_was_paid_for():
     K = random_matrix(N, symmetric=True)
-    calls = []
-
-    def interrupted(a, b):
-        if len(calls) == 60:
-            raise KeyboardInterrupt
-        calls.append((a, b))
-        return K[a, b]
-
+    interrupted = Failing(K, 60, KeyboardInterrupt())
     ledger = Ledger()
     with pytest.raises(KeyboardInterrupt):
         fp.approximate(
@@ -234,7 +220,7 @@ def test_an_interrupt_keeps_what_was_paid_for():
             store=ledger,
         )
     assert ledger.evaluations == 60
-    i, j = np.array(calls[16:]).T  # after the pairs that check the symmetry
+    i, j = np.array(interrupted.calls[16:]).T  # after the pairs that check the symmetry
     known, values = ledger.entries.lookup(i, j)
     assert known.all()
     assert np.array_equal(values, K[i, j])
@@ -265,14 +251,7 @@ def test_pairs_that_columns_failed_on_are_still_missing():
 
 def test_symmetrized_errors_split_one_pair_at_most():
     K = random_matrix(N, symmetric=False)
-    calls = []
-
-    def fails(a, b):
-        if len(calls) == 101:
-            raise RuntimeError("gone")
-        calls.append((a, b))
-        return K[a, b]
-
+    fails = Failing(K, 101, RuntimeError("gone"))
     ledger = Ledger()
     with pytest.raises(fp.SimilarityError, match="gone"):
         fp.approximate(
@@ -282,7 +261,7 @@ def test_symmetrized_errors_split_one_pair_at_most():
             budget=1.0,
             store=ledger,
         )
-    unique = {tuple(sorted(c)) for c in calls}
+    unique = {tuple(sorted(c)) for c in fails.calls}
     i, j = np.array(sorted(unique)).T
     assert ledger.entries.lookup(i, j)[0].sum() >= len(unique) - 1
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from tests.conftest import Counting, random_matrix
+from tests.conftest import Counting, best_of, random_matrix, shared
 
 N, NEW = 300, 20
 
@@ -39,14 +39,6 @@ def by_name(similarity):
     )
 
 
-def best_of(rows, k):
-    return np.argsort(-rows, axis=1, kind="stable")[:, :k]
-
-
-def recall(best, found):
-    return (best[:, :, None] == found[:, None, :]).any(axis=2).mean()
-
-
 NAMES = [str(t) for t in range(N, N + NEW)]
 
 
@@ -65,7 +57,7 @@ def test_what_is_found_was_evaluated_and_is_counted(method):
     rows = np.arange(N, N + NEW)[:, None]
     np.testing.assert_array_equal(found.similarities, K[rows, found.indices])
     assert (np.diff(found.similarities, axis=1) <= 0).all()
-    assert recall(best_of(K[N:, :N], 5), found.indices) > 0.5
+    assert shared(best_of(K[N:, :N], 5), found.indices) > 0.5
 
 
 def test_rounds_find_more_than_one_round_and_more_than_the_prior():
@@ -74,10 +66,10 @@ def test_rounds_find_more_than_one_round_and_more_than_the_prior():
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     by_prior = best_of(unit[N:] @ unit[:N].T, 30)
     shares = [
-        recall(best, approx.search(NAMES, evaluations=30, rounds=r, prior=X[N:])[0])
+        shared(best, approx.search(NAMES, evaluations=30, rounds=r, prior=X[N:])[0])
         for r in (1, 6)
     ]
-    assert shares[1] > max(shares[0], recall(best, by_prior)) + 0.03
+    assert shares[1] > max(shares[0], shared(best, by_prior)) + 0.03
 
 
 def test_everything_is_found_when_everything_may_be_evaluated():
@@ -108,7 +100,7 @@ def test_fitted_items_are_searched_by_position_and_known_entries_are_free():
     np.fill_diagonal(inner, -np.inf)
     best = best_of(inner[[3, 50, N - 1]], 8)
     neighbors = approx.neighbors(8).indices[[3, 50, N - 1]]
-    assert recall(best, found.indices) >= recall(best, neighbors)
+    assert shared(best, found.indices) >= shared(best, neighbors)
     # Kept: the pairs of the first search are known to the second.
     everything = approx.search(3, 8, evaluations=N)
     again = approx.search(3, 8, evaluations=N)

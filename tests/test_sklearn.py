@@ -22,6 +22,7 @@ from fewpairs.sklearn import (
     SimilarityEmbedder,
     Store,
 )
+from tests.conftest import Failing
 
 CHECKS = """
 import json, sys, warnings
@@ -184,23 +185,18 @@ def test_word_movers_distance_is_evaluated_once_for_all_gammas():
 
 
 def test_a_store_keeps_what_was_paid_for_when_a_similarity_fails():
-    seen = []
-
-    def fragile(a, b):
-        if len(seen) == 100:
-            raise OSError("the network is down")
-        seen.append((a, b))
-        return 1.0 / (1 + abs(a - b))
-
+    at = np.arange(40)
+    K = 1.0 / (1 + np.abs(at[:, None] - at))
+    fragile = Failing(K, 100, OSError("the network is down"))
     store = Store()
     similarity = fp.from_function(fragile, symmetric=True, diagonal=1.0, name="fragile")
     embedder = SimilarityEmbedder(similarity, landmarks=6, store=store)
     with pytest.raises(fp.SimilarityError, match="network"):
         embedder.fit(list(range(40)))
     assert store.evaluations == 100
-    seen.insert(0, None)  # the next call would be the 102nd
+    fragile.mend()
     embedder.fit(list(range(40)))
-    pairs = [frozenset(pair) for pair in seen[1:]]
+    pairs = [frozenset(pair) for pair in fragile.calls]
     assert len(pairs) - len(set(pairs)) <= 8  # both orders check the symmetry
 
 

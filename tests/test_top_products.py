@@ -13,6 +13,7 @@ from fewpairs.kernels.linalg.top_products import (
     searched_by,
     top_inner_products,
 )
+from tests.conftest import shared
 
 
 def grouped(n, d=12, seed=0):
@@ -27,10 +28,6 @@ def exact(vectors, queries, k):
     products = queries @ vectors.T
     order = np.argsort(-products, axis=1, kind="stable")[:, :k]
     return order, np.take_along_axis(products, order, axis=1)
-
-
-def shared(one, other):
-    return (one[:, :, None] == other[:, None, :]).any(axis=2).mean()
 
 
 def on_the_cores_in_torch(vectors, queries, k):

@@ -17,6 +17,7 @@ from fewpairs.kernels.wmd import documents, simd, transport, word_movers
 from fewpairs.kernels.wmd.reference import transport as reference
 from fewpairs.similarity.wmd.word_vectors import word_vectors
 from fewpairs.testing import check_similarity
+from tests.conftest import Told
 
 WORDS = [f"w{t}" for t in range(400)]
 
@@ -222,35 +223,19 @@ def test_the_reference_needs_no_numba():
     assert done.stdout.strip() == "[[0.0, 3.0], [3.0, 0.0]]"
 
 
-class Heard:
-    """A progress that remembers its stages."""
-
-    def __init__(self):
-        self.stages = []
-
-    def start(self, what, total):
-        self.stages.append((what, total))
-
-    def advance(self, evaluations):
-        pass
-
-    def finish(self):
-        self.stages.append(("finished", None))
-
-
 def test_compiling_is_told_once_and_before_anything_is_evaluated(monkeypatch):
     texts, similarity = random_texts(30), fp.WMD((WORDS, vectors()))
-    heard = Heard()
+    told = Told()
     monkeypatch.setattr(documents, "is_compiled", lambda: False)
-    fp.approximate(texts, similarity, budget=0.5, progress=heard)
-    what = [stage for stage, _ in heard.stages]
+    fp.approximate(texts, similarity, budget=0.5, progress=told)
     compiling = "compiling word mover's distance, once on this machine"
-    assert what == [compiling, "evaluating", "finished"]
+    assert [stage for stage, _ in told.stages] == [compiling, "evaluating"]
+    assert told.finished
     monkeypatch.undo()
     assert documents.is_compiled()  # by the run before
-    heard = Heard()
-    fp.approximate(texts, similarity, budget=0.5, progress=heard)
-    assert [stage for stage, _ in heard.stages] == ["evaluating", "finished"]
+    told = Told()
+    fp.approximate(texts, similarity, budget=0.5, progress=told)
+    assert [stage for stage, _ in told.stages] == ["evaluating"]
 
 
 def test_native_code_is_kept_on_disk_and_found_there(tmp_path):

@@ -20,37 +20,7 @@ SETTINGS = (
     (Setting("default 0.1"),),
 )
 FIGURES = ("recall", "r2", "computing")
-HEAD = '''"""What the default reached, as a table. Do not edit.
-
-Written by ``python -m benchmarks few --render`` from benchmarks/results/few.jsonl.
-"""
-
-from typing import NamedTuple
-
-__all__ = ["CURVES", "Measured", "Reached"]
-
-
-class Reached(NamedTuple):
-    """Lowest and highest that was measured, training and not.
-
-    Pairs per item; recall@10, R² and seconds of computing per item.
-    """
-
-    per_item: float
-    recall: tuple[float, float]
-    r2: tuple[float, float]
-    computing: tuple[float, float]
-
-
-class Measured(NamedTuple):
-    """A data set, its number of items, and what was reached with a prior."""
-
-    name: str
-    items: int
-    points: tuple[Reached, ...]
-
-
-'''
+START = "CURVES = (\n"  # what comes before it in the module stays
 
 
 def expected(results: Results) -> str:
@@ -64,7 +34,8 @@ def expected(results: Results) -> str:
                 f'    Measured(\n        "{name}",\n        {items:_},\n'
                 f"        (\n{points}        ),\n    ),\n"
             )
-    return f"{HEAD}CURVES = (\n{''.join(curves)})\n"
+    head = MODULE.read_text("utf-8").partition(START)[0]
+    return f"{head}{START}{''.join(curves)})\n"
 
 
 def _point(results: Results, name: str, items: int, budget: float) -> str | None:

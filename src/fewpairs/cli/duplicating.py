@@ -32,6 +32,7 @@ _MOST_EQUAL = 1_000_000  # pairs of equal texts that are listed one by one
 _QUICK = 60.0  # seconds within which reading everything is worth a hint
 
 
+@options.spelled_out
 def duplicates(
     source: Annotated[
         str,
@@ -55,7 +56,7 @@ def duplicates(
             rich_help_panel="Similarity",
         ),
     ] = None,
-    column: options.Columns = None,
+    texts: options.TextOptions,
     budget: options.JobBudget = AUTO,
     margin: Annotated[
         float | None,
@@ -79,18 +80,6 @@ def duplicates(
     prior: options.PriorName = None,
     method: options.MethodName = "auto",
     seed: options.Seed = 0,
-    vectors: options.Vectors = None,
-    gamma: options.Gamma = None,
-    model: options.Model = None,
-    label: options.Label = None,
-    characters: options.Characters = None,
-    format: options.Format = None,  # noqa: A002 - the name of the option
-    encoding: options.Encoding = "utf-8",
-    delimiter: options.Delimiter = None,
-    empty: options.Empty = "error",
-    max_length: options.MaxLength = 100_000,
-    cut: options.Cut = None,
-    quotes: options.Quotes = True,
     raw: options.Raw = False,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -125,10 +114,8 @@ def duplicates(
         given, equal = run.given, _few_equal(run.texts)
         approx = run.with_similarity()
     else:
-        how = options.reading_of(
-            column, format, encoding, delimiter, empty, max_length, cut, quotes
-        )
-        spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
+        how = texts.reading()
+        spec = texts.spec(similarity)
         recipe = make_similarity(spec)
         check_threshold(threshold, recipe)
         options.as_job_budget(budget)

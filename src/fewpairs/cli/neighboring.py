@@ -27,6 +27,7 @@ Near = tuple[int, list[tuple[int, float, bool]]]
 _NAMES = ["item", "rank", "neighbor", "similarity", "exact", "text", "neighbor_text"]
 
 
+@options.spelled_out
 def neighbors(
     source: Annotated[
         str,
@@ -56,23 +57,11 @@ def neighbors(
             rich_help_panel="Similarity",
         ),
     ] = None,
-    column: options.Columns = None,
+    texts: options.TextOptions,
     budget: options.JobBudget = AUTO,
     store: options.Store = None,
     prior: options.PriorName = None,
     seed: options.Seed = 0,
-    vectors: options.Vectors = None,
-    gamma: options.Gamma = None,
-    model: options.Model = None,
-    label: options.Label = None,
-    characters: options.Characters = None,
-    format: options.Format = None,  # noqa: A002 - the name of the option
-    encoding: options.Encoding = "utf-8",
-    delimiter: options.Delimiter = None,
-    empty: options.Empty = "error",
-    max_length: options.MaxLength = 100_000,
-    cut: options.Cut = None,
-    quotes: options.Quotes = True,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -110,10 +99,8 @@ def neighbors(
         wanted = _wanted(texts, item, k, listing=out is None and not as_json)
         found = list(nearest(run, k, wanted, progress_bar(say, "items")))
     else:
-        how = options.reading_of(
-            column, format, encoding, delimiter, empty, max_length, cut, quotes
-        )
-        spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
+        how = texts.reading()
+        spec = texts.spec(similarity)
         recipe = make_similarity(spec)
         options.as_job_budget(budget)
         given = read_texts(source, how, say)

@@ -1,5 +1,9 @@
 """Options that several commands share, and what their values mean."""
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,35 +19,22 @@ from fewpairs.run.job import AUTO
 __all__ = [
     "AsJson",
     "BudgetText",
-    "Characters",
-    "Columns",
-    "Cut",
-    "Delimiter",
-    "Empty",
-    "Encoding",
     "Folder",
     "Force",
-    "Format",
-    "Gamma",
     "InputFile",
     "JobBudget",
-    "Label",
-    "MaxLength",
     "MethodName",
-    "Model",
     "PriorName",
-    "Quotes",
     "Raw",
     "Seed",
     "SimilarityName",
     "Store",
-    "Vectors",
+    "TextOptions",
     "as_budget",
     "as_job_budget",
     "as_method_name",
     "prior_of",
-    "reading_of",
-    "spec_of",
+    "spelled_out",
 ]
 
 _INPUT, _SIMILARITY = "Input", "Similarity"
@@ -219,36 +210,63 @@ Raw = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 
 
-def reading_of(  # noqa: PLR0917 - the options, in the order of the signatures
-    column: list[str] | None,
-    kind: str | None,
-    encoding: str,
-    delimiter: str | None,
-    empty: Literal["error", "skip"],
-    max_length: int,
-    cut: int | None,
-    quotes: bool,
-) -> Reading:
-    """Return how the input is read."""
-    if kind is not None and kind not in FORMATS:
-        msg = f"--format is {kind!r}; pass one of {', '.join(FORMATS)}."
-        raise InputError(msg)
-    if delimiter in ("\\t", "tab"):
-        delimiter = "\t"
-    columns = tuple(column or ())
-    return Reading(columns, kind, encoding, delimiter, empty, max_length, cut, quotes)
+@dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """The options of every command that reads texts: which, and how they compare."""
+
+    column: Columns = None
+    vectors: Vectors = None
+    gamma: Gamma = None
+    model: Model = None
+    label: Label = None
+    characters: Characters = None
+    format: Format = None
+    encoding: Encoding = "utf-8"
+    delimiter: Delimiter = None
+    empty: Empty = "error"
+    max_length: MaxLength = 100_000
+    cut: Cut = None
+    quotes: Quotes = True
+
+    def reading(self) -> Reading:
+        """Return how the input is read."""
+        if self.format is not None and self.format not in FORMATS:
+            msg = f"--format is {self.format!r}; pass one of {', '.join(FORMATS)}."
+            raise InputError(msg)
+        return Reading(
+            tuple(self.column or ()),
+            self.format,
+            self.encoding,
+            "\t" if self.delimiter in ("\\t", "tab") else self.delimiter,
+            self.empty,
+            self.max_length,
+            self.cut,
+            self.quotes,
+        )
+
+    def spec(self, name: str) -> Spec:
+        """Return which similarity is meant."""
+        return Spec(
+            name, self.vectors, self.gamma, self.model, self.label, self.characters
+        )
 
 
-def spec_of(  # noqa: PLR0917 - the options, in the order of the signatures
-    name: str,
-    vectors: str | None,
-    gamma: float | None,
-    model: str | None,
-    label: str | None,
-    characters: int | None,
-) -> Spec:
-    """Return which similarity is meant."""
-    return Spec(name, vectors, gamma, model, label, characters)
+def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
+    """Put the options of `TextOptions` into the signature that typer reads."""
+    fields = inspect.signature(TextOptions).parameters
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        texts = TextOptions(**{name: given.pop(name) for name in fields})
+        command(**given, texts=texts)
+
+    signature = inspect.signature(command)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        parameters += fields.values() if name == "texts" else [parameter]
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
 
 
 def as_budget(text: str) -> Budget:

@@ -1,19 +1,18 @@
 """What the command says: results on stdout, everything else on stderr."""
 
 import json
-import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fewpairs.progress import LogProgress, Progress, RichProgress
+from fewpairs.report.plain import plain
 
 __all__ = ["Out", "doing", "progress_bar", "shown", "visible"]
 
@@ -112,19 +111,6 @@ class Out:
         if self.as_json:
             text = json.dumps(plain(facts), ensure_ascii=False, indent=2)
             sys.stdout.write(text + "\n")
-
-
-def plain(value: Any) -> Any:
-    """Return what JSON can hold: lists, and null for what is not finite."""
-    if isinstance(value, dict):
-        return {str(name): plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def progress_bar(out: Out, unit: str = "evaluations") -> Progress:

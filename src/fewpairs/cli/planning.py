@@ -24,11 +24,12 @@ __all__ = ["plan"]
 _BUDGETS = ["5/item", "10/item", "20/item", "50/item", "100/item"]
 
 
+@options.spelled_out
 def plan(
     file: options.InputFile,
     similarity: options.SimilarityName,
     *,
-    column: options.Columns = None,
+    texts: options.TextOptions,
     budget: Annotated[
         list[str] | None,
         typer.Option("--budget", "-b", help="Several may be given: 20/item, 5%, 9000."),
@@ -39,18 +40,6 @@ def plan(
     currency: Annotated[str, typer.Option(help="Of --price.")] = "$",
     prior: options.PriorName = None,
     method: options.MethodName = "auto",
-    vectors: options.Vectors = None,
-    gamma: options.Gamma = None,
-    model: options.Model = None,
-    label: options.Label = None,
-    characters: options.Characters = None,
-    format: options.Format = None,  # noqa: A002 - the name of the option
-    encoding: options.Encoding = "utf-8",
-    delimiter: options.Delimiter = None,
-    empty: options.Empty = "error",
-    max_length: options.MaxLength = 100_000,
-    cut: options.Cut = None,
-    quotes: options.Quotes = True,
     as_json: options.AsJson = False,
 ) -> None:
     """Say what several budgets cost, before paying, and what to expect of them.
@@ -64,14 +53,10 @@ def plan(
     fewpairs plan titles.csv -c title -s jaccard -b 50/item -b 50000 --price 0.001
     """
     out = Out(as_json=as_json)
-    how = options.reading_of(
-        column, format, encoding, delimiter, empty, max_length, cut, quotes
-    )
+    how = texts.reading()
     asked = [options.as_budget(text) for text in budget or _BUDGETS]
     options.as_method_name(method)
-    recipe = make_similarity(
-        options.spec_of(similarity, vectors, gamma, model, label, characters)
-    )
+    recipe = make_similarity(texts.spec(similarity))
     given = read_texts(file, how, out)
     cheap = None if prior is None else make_prior(prior, given)
     bills = _affordable(given, recipe, asked, method, cheap, strict=budget is not None)

@@ -24,11 +24,12 @@ __all__ = [
 ]
 
 
+@options.spelled_out
 def approximate(
     file: options.InputFile,
     similarity: options.SimilarityName,
     *,
-    column: options.Columns = None,
+    texts: options.TextOptions,
     budget: options.BudgetText = DEFAULT_BUDGET,
     prior: options.PriorName = None,
     out: Annotated[
@@ -46,18 +47,6 @@ def approximate(
     ] = None,
     method: options.MethodName = "auto",
     seed: options.Seed = 0,
-    vectors: options.Vectors = None,
-    gamma: options.Gamma = None,
-    model: options.Model = None,
-    label: options.Label = None,
-    characters: options.Characters = None,
-    format: options.Format = None,  # noqa: A002 - the name of the option
-    encoding: options.Encoding = "utf-8",
-    delimiter: options.Delimiter = None,
-    empty: options.Empty = "error",
-    max_length: options.MaxLength = 100_000,
-    cut: options.Cut = None,
-    quotes: options.Quotes = True,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -72,10 +61,8 @@ def approximate(
     cat notes.txt | fewpairs approximate - -s scoring:shared_words -b 20000 -o words
     """
     say = Out(as_json=as_json)
-    how = options.reading_of(
-        column, format, encoding, delimiter, empty, max_length, cut, quotes
-    )
-    spec = options.spec_of(similarity, vectors, gamma, model, label, characters)
+    how = texts.reading()
+    spec = texts.spec(similarity)
     folder = out or place(file)
     check_free(folder, force=force)
     options.as_budget(budget)

@@ -2,8 +2,8 @@
 
 import base64
 import hashlib
+import html
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
@@ -16,6 +16,7 @@ from fewpairs.errors import InputError
 from fewpairs.progress import Progress, Silence
 from fewpairs.report import findings
 from fewpairs.report.gathering import MOST_ITEMS, gather_items, packed
+from fewpairs.report.plain import plain
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import duration
 from fewpairs.similarity.items import as_items
@@ -174,7 +175,7 @@ def _page(title: str, facts: dict[str, Any]) -> str:
 
 def _data(facts: dict[str, Any]) -> str:
     """Return JSON that cannot end its script element, nor begin a comment in it."""
-    text = json.dumps(_plain(facts), ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(plain(facts), ensure_ascii=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
     # Lone surrogates cannot be written as UTF-8.
@@ -182,18 +183,4 @@ def _data(facts: dict[str, Any]) -> str:
 
 
 def _markup(text: str) -> str:
-    for letter, name in (("&", "amp"), ("<", "lt"), (">", "gt"), ('"', "quot")):
-        text = text.replace(letter, f"&{name};")
-    return text.encode("utf-8", errors="replace").decode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+    return html.escape(text).encode("utf-8", errors="replace").decode()

@@ -28,7 +28,6 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import Certificate
 from fewpairs.result.saving import load
 from fewpairs.run.approximate import approximate
-from fewpairs.run.jobs import duplicates, neighbors
 from fewpairs.run.plan import Plan, plan
 from fewpairs.similarity import (
     WMD,
@@ -42,6 +41,7 @@ from fewpairs.similarity import (
 )
 
 if TYPE_CHECKING:
+    from fewpairs.run.jobs import duplicates, neighbors
     from fewpairs.similarity.asynchronous import from_async
     from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
@@ -90,8 +90,10 @@ __all__ = [
     "train_pair_mlp",
 ]
 
-# Names that need asyncio or the torch extra, found when they are first used.
+# Names that need asyncio, answers or the torch extra, found when they are first used.
 _LAZY = {
+    "duplicates": "fewpairs.run.jobs",
+    "neighbors": "fewpairs.run.jobs",
     "from_async": "fewpairs.similarity.asynchronous",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
     "PairMLP": "fewpairs.similarity.pair_mlp",

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from fewpairs.answers.above import pairs_above
 from fewpairs.answers.all_pairs import AllPairs, level_of
@@ -278,6 +277,8 @@ def _candidates(
 
 
 def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
+    from scipy import special  # takes a tenth of a second
+
     known = approx.known
     unread = max(0, known.pairs - known.moments().number)
     m = above = 0

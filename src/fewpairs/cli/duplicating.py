@@ -56,7 +56,7 @@ def duplicates(
             rich_help_panel="Similarity",
         ),
     ] = None,
-    texts: options.TextOptions,
+    text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
     margin: Annotated[
         float | None,
@@ -114,8 +114,8 @@ def duplicates(
         given, equal = run.given, _few_equal(run.texts)
         approx = run.with_similarity()
     else:
-        how = texts.reading()
-        spec = texts.spec(similarity)
+        how = text_options.reading()
+        spec = text_options.spec(similarity)
         recipe = make_similarity(spec)
         check_threshold(threshold, recipe)
         options.as_job_budget(budget)

@@ -57,7 +57,7 @@ def neighbors(
             rich_help_panel="Similarity",
         ),
     ] = None,
-    texts: options.TextOptions,
+    text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
     store: options.Store = None,
     prior: options.PriorName = None,
@@ -99,8 +99,8 @@ def neighbors(
         wanted = _wanted(texts, item, k, listing=out is None and not as_json)
         found = list(nearest(run, k, wanted, progress_bar(say, "items")))
     else:
-        how = texts.reading()
-        spec = texts.spec(similarity)
+        how = text_options.reading()
+        spec = text_options.spec(similarity)
         recipe = make_similarity(spec)
         options.as_job_budget(budget)
         given = read_texts(source, how, say)

@@ -258,12 +258,12 @@ def spelled_out(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**given: Any) -> None:
         texts = TextOptions(**{name: given.pop(name) for name in fields})
-        command(**given, texts=texts)
+        command(**given, text_options=texts)
 
     signature = inspect.signature(command)
     parameters: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        parameters += fields.values() if name == "texts" else [parameter]
+        parameters += fields.values() if name == "text_options" else [parameter]
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run

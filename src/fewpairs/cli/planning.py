@@ -29,7 +29,7 @@ def plan(
     file: options.InputFile,
     similarity: options.SimilarityName,
     *,
-    texts: options.TextOptions,
+    text_options: options.TextOptions,
     budget: Annotated[
         list[str] | None,
         typer.Option("--budget", "-b", help="Several may be given: 20/item, 5%, 9000."),
@@ -53,10 +53,10 @@ def plan(
     fewpairs plan titles.csv -c title -s jaccard -b 50/item -b 50000 --price 0.001
     """
     out = Out(as_json=as_json)
-    how = texts.reading()
+    how = text_options.reading()
     asked = [options.as_budget(text) for text in budget or _BUDGETS]
     options.as_method_name(method)
-    recipe = make_similarity(texts.spec(similarity))
+    recipe = make_similarity(text_options.spec(similarity))
     given = read_texts(file, how, out)
     cheap = None if prior is None else make_prior(prior, given)
     bills = _affordable(given, recipe, asked, method, cheap, strict=budget is not None)

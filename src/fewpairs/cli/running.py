@@ -29,7 +29,7 @@ def approximate(
     file: options.InputFile,
     similarity: options.SimilarityName,
     *,
-    texts: options.TextOptions,
+    text_options: options.TextOptions,
     budget: options.BudgetText = DEFAULT_BUDGET,
     prior: options.PriorName = None,
     out: Annotated[
@@ -61,8 +61,8 @@ def approximate(
     cat notes.txt | fewpairs approximate - -s scoring:shared_words -b 20000 -o words
     """
     say = Out(as_json=as_json)
-    how = texts.reading()
-    spec = texts.spec(similarity)
+    how = text_options.reading()
+    spec = text_options.spec(similarity)
     folder = out or place(file)
     check_free(folder, force=force)
     options.as_budget(budget)

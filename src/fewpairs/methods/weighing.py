@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -101,6 +100,8 @@ def _unexplained(cheap: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 def _confirms(cheap: NDArray[np.float64], y: NDArray[np.float64]) -> bool:
     """Tell by an F-test whether a cubic of a prior says something of the values."""
+    from scipy import special  # takes a tenth of a second
+
     unexplained = _unexplained(cheap, y)
     free = len(y) - _DEGREE - 1
     if unexplained <= 0:

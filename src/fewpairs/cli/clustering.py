@@ -12,6 +12,7 @@ from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.output import Out, progress_bar, shown
 from fewpairs.cli.tables import check_file, kind_of_output, rows_with, write_rows
+from fewpairs.kernels.linalg.average_linkage import in_order
 
 __all__ = ["cluster"]
 
@@ -109,10 +110,6 @@ def by_size(labels: NDArray[Any]) -> NDArray[np.int64]:
     >>> by_size(np.array([5, 2, 2, 9])).tolist()
     [1, 0, 0, 2]
     """
-    _, first, inverse, sizes = np.unique(
-        labels, return_index=True, return_inverse=True, return_counts=True
-    )
-    order = np.lexsort((first, -sizes))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return np.asarray(rank[inverse])
+    labels = in_order(labels)
+    order = np.argsort(-np.bincount(labels), kind="stable")
+    return np.asarray(np.argsort(order)[labels])

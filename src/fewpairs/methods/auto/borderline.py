@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
@@ -95,5 +94,7 @@ def _levels(near: NDArray[Any], have: NDArray[Any], error: float) -> NDArray[Any
 
 def _above(near: NDArray[Any], level: NDArray[Any], error: float) -> NDArray[Any]:
     """Return how likely predictions lie above a level of their rows."""
+    from scipy import special  # takes a tenth of a second
+
     steep = np.float32(_LOGISTIC / error)
     return np.asarray(special.expit(steep * (near - level[:, None].astype(np.float32))))

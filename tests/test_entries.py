@@ -103,3 +103,38 @@ def test_every_unknown_pair_is_equally_likely(symmetric):
     # Binomial counts: nothing strays six standard deviations from their mean.
     assert np.abs(drawn - drawn.mean()).max() < 6 * np.sqrt(drawn.mean())
     assert counts[~unknown].sum() == 0
+
+
+def in_goes(*goes, diagonal=None):
+    """Return symmetric entries added in several goes of (i, j, value)."""
+    entries = Entries(N, symmetric=True, diagonal=diagonal)
+    for go in goes:
+        i, j, values = (np.array(side) for side in zip(*go, strict=True))
+        entries.add_pairs(i, j, values.astype(float))
+        entries.scattered()
+    return entries
+
+
+def test_entries_of_several_goes_are_sorted_once_each_and_the_first_value_stays():
+    entries = in_goes(
+        [(3, 5, 1.0), (0, 9, 2.0)], [(5, 3, 8.0), (0, 1, 3.0)], [(9, 9, 4.0)]
+    )
+    keys, values = entries.scattered()
+    assert keys.tolist() == [1, 9, 3 * N + 5, 9 * N + 9]
+    assert values.tolist() == [3.0, 2.0, 1.0, 4.0]
+
+
+def test_lines_hold_scattered_entries_with_their_mirrors_and_the_diagonal_once():
+    entries = in_goes([(3, 5, 1.0), (0, 5, 2.0)], [(5, 5, 4.0), (5, 7, 3.0)])
+    line, where, values = entries.scattered_in_lines(np.array([7, 5]), "rows")
+    found = sorted(zip(line.tolist(), where.tolist(), values.tolist(), strict=True))
+    assert found == [(0, 5, 3.0), (1, 0, 2.0), (1, 3, 1.0), (1, 5, 4.0), (1, 7, 3.0)]
+
+
+def test_many_entries_are_looked_up_as_few_are(monkeypatch):
+    entries = in_goes([(3, 5, 1.0), (0, 9, 2.0), (0, 1, 3.0)], diagonal=7.0)
+    i, j = np.divmod(np.arange(N * N), N)
+    whole = entries.lookup(i, j)
+    monkeypatch.setattr("fewpairs.matrix.entries._LOOKED_UP", 10)
+    for one, other in zip(whole, entries.lookup(i, j), strict=True):
+        np.testing.assert_array_equal(one, other)

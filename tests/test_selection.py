@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fewpairs.kernels.linalg.selection import largest, rows_of
+from fewpairs.kernels.linalg.selection import (
+    largest,
+    largest_of_many,
+    rows_of,
+)
 
 
 def make(kind, rows, n, rng):
@@ -58,3 +62,9 @@ def test_neighboring_rows_are_not_copied():
         got = rows_of(X, np.array(others))
         assert np.array_equal(got, X[others])
         assert not np.shares_memory(got, X)
+
+
+def test_the_largest_of_many_rows_are_those_of_each():
+    scores = np.random.default_rng(0).standard_normal((9_000, 7))
+    np.testing.assert_array_equal(largest_of_many(scores, 3), largest(scores, 3))
+    assert largest_of_many(scores[:2], 9).shape == (2, 7)

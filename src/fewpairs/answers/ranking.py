@@ -68,19 +68,10 @@ def known_best(known: Entries, k: int) -> Indices:
     """Return (n, 2k) positions: the best of every item's known entries, −1 for none."""
     n = known.n
     out = np.full((n, 2 * k), -1, dtype=np.int64)
-    i, j, values = known.uncovered()
-    if known.symmetric:
-        i, j = np.concatenate([i, j]), np.concatenate([j, i])
-        values = np.concatenate([values, values])
-    off = i != j
-    i, j, values = i[off], j[off], values[off]
-    order = np.lexsort((j, -values, i))
-    place = np.arange(len(i)) - np.searchsorted(i[order], i[order])
-    top = order[place < k]
-    out[i[top], place[place < k]] = j[top]
     everything = np.arange(n)
     columns = known.line_indices("columns")
     across = columns if known.symmetric else known.line_indices("rows")
+    _best_scattered(known, k, out, columns, across)
     if len(columns):
         lines = known.lines(columns)
         width = min(k, len(columns))
@@ -94,6 +85,30 @@ def known_best(known: Entries, k: int) -> Indices:
         best = np.argpartition(-_without(line, row), k - 1)[:k]
         out[row, :k] = best
     return out
+
+
+def _best_scattered(
+    known: Entries, k: int, out: Indices, columns: Indices, across: Indices
+) -> None:
+    """Write the best of what was read pair by pair, lines aside."""
+    n = known.n
+    in_column, in_row = np.zeros((2, n), dtype=bool)
+    in_column[columns], in_row[across] = True, True
+
+    def look(start: int) -> None:
+        rows = np.arange(start, min(start + _TILE, n))
+        line, where, values = known.scattered_in_lines(rows, "rows")
+        own = rows[line]
+        off = (own != where) & ~in_column[where] & ~in_row[own]
+        line, where, values = line[off], where[off], values[off]
+        order = np.lexsort((where, -values, line))
+        line, where = line[order], where[order]
+        place = np.arange(len(line)) - np.searchsorted(line, line)
+        top = place < k
+        out[rows[line[top]], place[top]] = where[top]
+
+    known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
+    in_threads(look, range(0, n, _TILE))
 
 
 def _rows(known: Entries, rows: Indices) -> NDArray[Any]:

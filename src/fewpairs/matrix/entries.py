@@ -9,15 +9,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from fewpairs.kernels.linalg import scratch
+from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.matrix.lines import Axis, Lines, lay
 from fewpairs.matrix.moments import Moments, count_moments
 from fewpairs.matrix.sampling import sample_unknown
+from fewpairs.matrix.scattered import merged, position_table
 from fewpairs.types import Indices
 
 __all__ = ["Axis", "Entries", "Lines", "Moments"]
 
 # Positions of entries among values, counted from 1, and the values.
 _Table = tuple[sparse.csr_array, NDArray[np.float64]]
+
+_LOOKED_UP = 1 << 20  # entries that a thread looks up at a time
 
 
 class Entries:
@@ -153,6 +157,15 @@ class Entries:
         """Return which of the entries (i[t], j[t]) are known, and their values."""
         known = np.zeros(i.shape, dtype=bool)
         values = np.zeros(i.shape)
+        if i.ndim == 1 and len(i) > _LOOKED_UP:
+
+            def look(start: int) -> None:
+                part = slice(start, start + _LOOKED_UP)
+                known[part], values[part] = self.lookup(i[part], j[part])
+
+            self.scattered()  # sorted before several threads look
+            in_threads(look, range(0, len(i), _LOOKED_UP))
+            return known, values
         if self.diagonal is not None:
             known |= i == j
             values[known] = self.diagonal
@@ -229,11 +242,10 @@ class Entries:
         with self._lock:
             if self._added:
                 keys, values = (
-                    np.concatenate(side)
-                    for side in zip(self._sorted, *self._added, strict=True)
+                    np.concatenate(side) for side in zip(*self._added, strict=True)
                 )
                 keys, first = np.unique(keys, return_index=True)
-                self._sorted = keys, values[first]
+                self._sorted = merged(*self._sorted, keys, values[first])
                 self._added = []
             return self._sorted
 
@@ -374,14 +386,7 @@ class Entries:
         with self._lock:
             if self._table is None:
                 keys, values = self.scattered()
-                i, j = self.ends(keys)
-                position = np.arange(1, len(keys) + 1)
-                if self.symmetric:
-                    off = i != j
-                    i, j = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
-                    position = np.concatenate([position, position[off]])
-                shape = (self.n, self.n)
-                table = sparse.csr_array((position, (i, j)), shape=shape)
+                table = position_table(keys, self.n, mirrored=self.symmetric)
                 self._table = table, values
             return self._table
 

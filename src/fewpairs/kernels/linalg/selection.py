@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["largest", "rows_of"]
+from fewpairs.kernels.linalg.blas_threads import in_threads
+
+__all__ = ["largest", "largest_of_many", "rows_of"]
 
 _STRIDE = 16  # every so many-th entry tells where the largest ones begin
 _SHORT = 1_024  # rows up to here are partitioned as they are
+_ROWS = 4_096  # rows that a thread takes at a time
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
@@ -60,6 +63,19 @@ def largest(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
     few = number < count
     if few.any():
         out[few] = _partitioned(scores[few], count)
+    return out
+
+
+def largest_of_many(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Return what `largest` does, of many rows: on all cores."""
+    count = min(count, scores.shape[1])
+    out = np.empty((len(scores), count), dtype=np.int64)
+
+    def look(start: int) -> None:
+        part = slice(start, start + _ROWS)
+        out[part] = largest(scores[part], count)
+
+    in_threads(look, range(0, len(scores), _ROWS))
     return out
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
-from fewpairs.kernels.linalg.selection import largest
+from fewpairs.kernels.linalg.selection import largest, largest_of_many
 from fewpairs.matrix.entries import Entries
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
@@ -58,9 +58,7 @@ class Candidates:
         places = np.empty(0, dtype=np.int64)  # in the raveled arrays
         while len(found) < count:
             depth = min(m, int(2.2 * (count - len(found)) / n) + 2)
-            top = largest(score, depth)
-            order = np.argsort(-np.take_along_axis(score, top, axis=1), kind="stable")
-            top = np.take_along_axis(top, order, axis=1)
+            top = _in_order(score, largest_of_many(score, depth))
             # By rank first: the best of every item, then the second best of every one;
             # among those of one rank by score, lest items be favored by their numbers.
             across = np.argsort(-np.take_along_axis(score, top, axis=1), axis=0)
@@ -114,7 +112,9 @@ class Candidates:
         if depth is None or depth >= m:
             at = np.arange(n * m)
         else:
-            at = (np.arange(n)[:, None] * m + largest(self.score, depth)).ravel()
+            at = (
+                np.arange(n)[:, None] * m + largest_of_many(self.score, depth)
+            ).ravel()
         flat = self.score.ravel()
 
         def rescore(part: Indices) -> None:
@@ -128,6 +128,12 @@ class Candidates:
     def _said(self, places: Indices) -> tuple[NDArray[Any], NDArray[Any] | None]:
         cheap = None if self.cheap is None else self.cheap.ravel()[places]
         return self.base.ravel()[places], cheap
+
+
+def _in_order(score: NDArray[Any], top: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sort places in every row by falling score."""
+    order = np.argsort(-np.take_along_axis(score, top, axis=1), kind="stable")
+    return np.take_along_axis(top, order, axis=1)
 
 
 def find(model: Model, known: Entries, most: int) -> Candidates:

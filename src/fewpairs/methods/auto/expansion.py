@@ -6,6 +6,7 @@ that is no inner product finds its own most similar pairs that way. As there, on
 goes through a neighbor that is new since the last time is looked at again.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -71,19 +72,21 @@ def best_known(known: Entries, n: int, k: int) -> NDArray[np.int32]:
 
     Items with fewer of them are their own partners, which is no pair.
     """
-    i, j, values = known.uncovered()
-    item = np.concatenate([i, j]).astype(np.int32)
-    other = np.concatenate([j, i]).astype(np.int32)
-    level = _descending(values.astype(np.float32))
-    # One key of item and value: sorting by two arrays takes twice as long.
-    key = (item.astype(np.uint64) << np.uint64(32)) | np.concatenate([level, level])
-    order = np.argsort(key, kind="stable")
-    item = item[order]
-    number = np.bincount(item, minlength=n)
-    rank = np.arange(len(item)) - np.repeat(np.cumsum(number) - number, number)
     out = np.tile(np.arange(n, dtype=np.int32)[:, None], (1, k))
-    top = rank < k
-    out[item[top], rank[top]] = other[order[top]]
+
+    def look(start: int) -> None:
+        rows = np.arange(start, min(start + _REACHED, n))
+        line, where, values = known.scattered_in_lines(rows, "rows")
+        off = where != rows[line]
+        line, where, values = line[off], where[off], values[off]
+        order = np.lexsort((-values, line))
+        line, where = line[order], where[order]
+        rank = np.arange(len(line)) - np.searchsorted(line, line)
+        top = rank < k
+        out[rows[line[top]], rank[top]] = where[top]
+
+    known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
+    in_threads(look, range(0, n, _REACHED))
     return out
 
 
@@ -101,18 +104,21 @@ def product_vectors(
         ends = np.array([0.0, _STEEP]) * curve.scale + curve.center
         low, high = curve(ends)
         slope = max(float(high - low) / (_STEEP * curve.scale), 0.0)
-        held.append(prior.vectors * np.float32(np.sqrt(slope)))
+        held.append(prior.vectors * np.float32(math.sqrt(slope)))
         signs.append(np.ones(prior.vectors.shape[1]))
     together = np.empty((model.n, sum(len(part) for part in signs)), dtype=np.float32)
-    np.concatenate(held, axis=1, out=together, casting="same_kind")
+
+    def copy(start: int) -> None:
+        part = slice(start, start + _REACHED)
+        np.concatenate(
+            [side[part] for side in held],
+            axis=1,
+            out=together[part],
+            casting="same_kind",
+        )
+
+    in_threads(copy, range(0, model.n, _REACHED))
     return together, np.concatenate(signs).astype(np.float32)
-
-
-def _descending(values: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """Return whole numbers of 32 bits that fall as the values rise."""
-    bits = (values + np.float32(0)).view(np.uint32)  # −0 becomes 0
-    negative = bits >> np.uint32(31) == 1
-    return np.where(negative, bits, ~bits & np.uint32(0x7FFFFFFF)).astype(np.uint64)
 
 
 def _top(found: Candidates, k: int) -> NDArray[np.int32]:
@@ -136,11 +142,15 @@ def _fresh(
 ) -> NDArray[np.bool_]:
     """Tell which neighbors were none the last time."""
     out = np.ones(near.shape, dtype=bool)
-    if before is not None:
-        for start in range(0, len(near), _REACHED):
-            part = slice(start, start + _REACHED)
-            same = near[part][:, :, None] == before[part][:, None, :]
-            out[part] = ~same.any(axis=2)
+    if before is None:
+        return out
+
+    def look(start: int) -> None:
+        part = slice(start, start + _REACHED)
+        same = near[part][:, :, None] == before[part][:, None, :]
+        out[part] = ~same.any(axis=2)
+
+    in_threads(look, range(0, len(near), _REACHED))
     return out
 
 

@@ -59,6 +59,39 @@ def test_the_prediction_follows_from_what_an_evaluation_takes(monkeypatch):
     assert np.isclose(plan.exact_seconds, 100 * 101 / 2)
 
 
+def test_blocks_and_pairs_are_timed_apart(monkeypatch):
+    """A call takes 1 ms, a pair of a list 10 µs, and of a block 0.1 µs."""
+    clock = [0.0]
+    monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+
+    class Blocks(fp.Scorer):
+        n, chunk = 4_000, 1 << 18
+
+        def pairs(self, i, j):
+            clock[0] += 1e-3 + 1e-5 * len(i)
+            return np.cos(i - j)
+
+        def block(self, rows, columns):
+            clock[0] += 1e-3 + 1e-7 * len(rows) * len(columns)
+            return np.cos(rows[:, None] - columns)
+
+    class Quick(fp.Similarity):
+        proven, diagonal = True, 1.0
+
+        def bind(self, items):
+            return Blocks()
+
+    plan = fp.plan(range(4_000), Quick(), "10/item", method="nystrom")
+    assert plan.rates.pair == pytest.approx(1e-5, rel=0.1)
+    assert plan.rates.tile == pytest.approx(1e-7, rel=0.1)
+    exact = 4_000 * 3_999 / 2 * 1e-7
+    assert plan.exact_seconds == pytest.approx(exact, rel=0.1)
+    held_out = 0.1 * 1e-5 + 0.9 * 1e-7
+    assert plan.seconds_each == pytest.approx(held_out, rel=0.2)
+    assert plan.way.exact
+    assert f"advice      {plan.way}" in str(plan)
+
+
 def test_the_plan_reads_like_a_bill():
     text = str(fp.plan(["a", "b", "ab"] * 40, fp.StringSimilarity("jaro"), budget=0.2))
     for part in (
@@ -116,7 +149,8 @@ def test_the_sample_tells_what_a_prior_explains():
 
 def test_nothing_is_said_of_a_prior_by_a_handful_of_pairs():
     X = np.random.default_rng(0).standard_normal((60, 5))
-    assert fp.plan(X, fp.Cosine(), "10/item", prior=X).prior_r2 is None
+    product = fp.from_function(lambda a, b: float(a @ b), symmetric=True)
+    assert fp.plan(X, product, "10/item", prior=X).prior_r2 is None
     constant = fp.from_matrix(np.ones((400, 400)))
     assert fp.plan(None, constant, prior=np.eye(400)).prior_r2 is None
 

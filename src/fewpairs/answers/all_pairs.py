@@ -159,7 +159,8 @@ class AllPairs:
             once = values[np.isfinite(values)] if tile.triangle else values.ravel()
             once = once.astype(np.float64, copy=False)
             with np.errstate(over="ignore", under="ignore"):
-                self._moments += once.sum(), once @ once
+                # Not by BLAS, whose threads would wait for each other.
+                self._moments += once.sum(), np.einsum("i,i->", once, once)
         self._looked_at += tile.pairs
         self.done += 1
         if self._number > _MANY:

@@ -81,6 +81,7 @@ def plan(
         f"measured: {duration(last.seconds_each)} per evaluation, on "
         f"{last.sampled:,} of them"
     )
+    out.say(f"advice: {last.way}")
     if last.prior_r2 is not None:
         out.say(f"the prior explains {last.prior_r2:.0%} of their differences")
     known = [(bill, bill.expectation) for bill in bills if bill.expectation]
@@ -104,6 +105,7 @@ def plan(
             "seconds_each": last.seconds_each,
             "sampled": last.sampled,
             "prior_r2": last.prior_r2,
+            "way": asdict(last.way),
             "budgets": [
                 _facts(bill, None if money is None else money[t])
                 for t, bill in enumerate(bills)

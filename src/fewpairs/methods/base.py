@@ -60,6 +60,10 @@ class Method(ABC):
         """Return this method with landmarks, ``most`` unless given, or ``None``."""
         return None
 
+    def scattered(self, cost: Cost) -> float:  # noqa: ARG002
+        """Return the share of its evaluations that are single pairs, not columns."""
+        return 0.0
+
     def _check_symmetric(self, cost: Cost) -> None:
         if self.needs_symmetric and not cost.symmetric:
             msg = (

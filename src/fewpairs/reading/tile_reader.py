@@ -2,19 +2,22 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.execution.calling import Task
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.grid import Piece
 from fewpairs.matrix.tiles import KnownBands, Tile, TileGrid
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.run_entries import RunEntries
 
 __all__ = ["TileReader"]
+
+_SMALL = 64  # rows of a tile that is read as single pairs, if anything is known
 
 
 class TileReader:
@@ -42,48 +45,85 @@ class TileReader:
     ) -> BaseException | None:
         """Hand over every tile in turn; return what went wrong."""
         bands = KnownBands(self._entries.known, self.grid.side)
-        waiting = deque[tuple[Tile, NDArray[Any] | None]]()
+        waiting = deque[_Part]()
         # The average of two values may reach what one of them does not.
         level = least if self._calls == 1 else None
 
         def tasks() -> Iterator[Task | None]:
             for tile in tiles:
-                task, values = None, ready.get(tile)
-                if values is None:
-                    task, values = self._task(tile, bands, level)
-                waiting.append((tile, values))
-                yield task
+                if tile in ready:
+                    waiting.append(_Part(tile, ready[tile], None, True))
+                    yield None
+                    continue
+                for part, task in self._parts(tile, bands, level):
+                    waiting.append(part)
+                    yield task
 
         def put(_: int, found: NDArray[Any] | None) -> None:
-            tile, values = waiting.popleft()
+            tile, values, at, last = waiting.popleft()
             if values is None:
                 values = np.asarray(found)
-            elif found is not None:
-                values[np.isnan(values)] = found
-            take(tile, values)
+            elif at is not None:
+                values[at] = found
+            if last:
+                take(tile, values)
 
         return self._evaluator.stream(tasks(), put)
 
-    def _task(
+    def _parts(
         self, tile: Tile, bands: KnownBands, least: float | None
-    ) -> tuple[Task | None, NDArray[Any] | None]:
-        """Return what is to be evaluated of a tile, and where what is known stands.
-
-        NaN marks what is missing there; ``None`` where nothing is known.
-        """
+    ) -> Iterator[tuple["_Part", Task | None]]:
+        """Return what is to be evaluated of a tile, in one call or several."""
         rows, columns = tile.rows, tile.columns
         both, known = self._calls == 2, bands.meet(tile)
         self._account.charged += tile.pairs * self._calls
         if not tile.triangle and not known:
             self._account.afford(tile.pairs * self._calls)
-            return Task(rows, columns, True, both, least), None
+            task = Task(rows, columns, True, both, least)
+            yield _Part(tile, None, None, True), task
+            return
         values = np.full((len(rows), len(columns)), np.nan, dtype=self._dtype)
         if known:
             self._entries.known.overlay(values, rows, columns)
         if tile.triangle:
             values[np.tril_indices(len(values))] = -np.inf
-        i, j = np.nonzero(np.isnan(values))
-        self._account.afford(len(i) * self._calls)
-        if not len(i):
-            return None, values
-        return Task(rows[i], columns[j], False, both), values
+        missing = np.isnan(values)
+        self._account.afford(int(missing.sum()) * self._calls)
+        pieces = list(_pieces(missing, blocks=self._evaluator.blocks))
+        if not pieces:
+            yield _Part(tile, values, None, True), None
+        for number, (r, c, block) in enumerate(pieces, start=1):
+            at = np.ix_(r, c) if block else (r, c)
+            task = Task(rows[r], columns[c], block, both, least if block else None)
+            yield _Part(tile, values, at, number == len(pieces)), task
+
+
+class _Part(NamedTuple):
+    """A call: where its values go, and whether it is the last one of a tile."""
+
+    tile: Tile
+    values: NDArray[Any] | None
+    at: Any
+    last: bool
+
+
+def _pieces(missing: NDArray[np.bool_], *, blocks: bool) -> Iterator[Piece]:
+    """Cut what is missing into two blocks, as large as may be, and single pairs.
+
+    Lines that are known as a whole are left out; then all columns of the rows of which
+    nothing is known, and all other rows of the columns of which nothing is known.
+    """
+    rows = np.flatnonzero(missing.any(axis=1))
+    columns = np.flatnonzero(missing.any(axis=0))
+    if blocks and missing.shape[0] > _SMALL:
+        blank = missing[np.ix_(rows, columns)].all(axis=1)
+        if blank.any():
+            yield Piece(rows[blank], columns, block=True)
+        rows = rows[~blank]
+        blank = missing[np.ix_(rows, columns)].all(axis=0) & bool(len(rows))
+        if blank.any():
+            yield Piece(rows, columns[blank], block=True)
+        columns = columns[~blank]
+    i, j = np.nonzero(missing[np.ix_(rows, columns)])
+    if len(i):
+        yield Piece(rows[i], columns[j], block=False)

@@ -1,6 +1,8 @@
 """Timing: what an evaluation takes, in tiles and pair by pair, from a small sample."""
 
 import time
+from math import isqrt
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,77 +11,110 @@ from numpy.typing import NDArray
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.tiles import Tile
 from fewpairs.reading.oracle import Oracle
+from fewpairs.types import Indices
 
-__all__ = ["Rates", "keep_tiles", "time_pairs", "time_tiles"]
+__all__ = ["TILES", "Rates", "keep_tiles", "time_pairs", "time_tiles"]
 
 _SECONDS = 0.2  # a sample that took this long says enough
 _GROWTH = 4
 _LONGEST = 1.0  # seconds that one tile may take, as its pairs alone would say
-_TILES = 64
+_PROBE = 64  # rows and columns of a block that tells whether a tile is quick
+TILES = 16  # that are timed, at most
 
 
 class Rates(NamedTuple):
     """Seconds that an evaluation takes: in tiles, and in lists of pairs.
 
-    As a clock on the wall says, whoever evaluates: calls, threads, transfers included.
+    In tiles, and with several workers, as a clock on the wall says: calls, threads and
+    transfers included.
     """
 
     tile: float
     pair: float
 
 
-def time_pairs(oracle: Oracle, most: int, rng: np.random.Generator) -> float:
+def time_pairs(
+    oracle: Oracle,
+    most: int,
+    rng: np.random.Generator,
+    *,
+    within: Tile | None = None,
+) -> float:
     """Read random pairs, more and more at once; return what one takes in the last.
 
     Small requests are dominated by the overhead of a call. Evaluations: at most
-    ``most``, or one; they are kept like any others.
+    ``most``, or one; they are kept like any others. ``within`` a tile, they are those
+    of its first rows and columns: the rest of it, and all others, stay whole blocks.
     """
     size, each = 1, oracle.seconds / max(1, oracle.evaluations)
     left = max(1, most // oracle.cost.calls)
+    places = None if within is None else _corner(within, left, rng)
     while size <= left:
-        i, j = oracle.read.sample_unknown(size, rng)
-        before, started = oracle.evaluations, time.perf_counter()
+        if places is None:
+            i, j = oracle.read.sample_unknown(size, rng)
+        else:
+            (i, j), places = places[:, :size], places[:, size:]
+        if not len(i):
+            break
+        before, inside = oracle.evaluations, oracle.seconds
+        started = time.perf_counter()
         oracle.pairs(i, j)
         took, done = time.perf_counter() - started, oracle.evaluations - before
+        if oracle.width == 1:  # looking up and keeping a value is computing
+            took = oracle.seconds - inside
         if done:
             each = took / done
-        if took > _SECONDS or len(i) < size:
+        if took > _SECONDS:
             break
         left -= size
         size *= _GROWTH
     return each
 
 
+def _corner(tile: Tile, most: int, rng: np.random.Generator) -> Indices:
+    """Return the pairs of the first rows and columns of a tile, shuffled."""
+    side = min(tile.bottom - tile.top, max(1, isqrt(most)))
+    i, j = np.divmod(rng.permutation(side * side), side)
+    return np.stack([i + tile.top, j + tile.left])
+
+
 def time_tiles(
     oracle: Oracle,
     pair: float,
-    rng: np.random.Generator,
+    tiles: list[Tile],
     *,
     least: float | None = None,
 ) -> tuple[float, dict[Tile, NDArray[Any]]]:
     """Read whole tiles; return what an evaluation takes in them, and their values.
 
     The first ones warm up threads and caches. ``pair`` is what one takes by itself:
-    where a tile would take more than a second, or blocks are no faster than pairs, it
+    where blocks are no faster than pairs, or a tile would take more than a second, it
     is the answer. The tiles are not kept by the oracle, see `keep_tiles`.
     """
     values: dict[Tile, NDArray[Any]] = {}
-    side, calls = oracle.tiles.side, oracle.cost.calls
-    if not oracle.has_blocks or pair * side * side * calls > _LONGEST:
+    if not oracle.has_blocks or not tiles:
         return pair, values
-    tiles = oracle.tiles.sample(_TILES, rng)
+    each = pair * oracle.cost.calls
+    if each * tiles[-1].pairs > _LONGEST and each * _PROBE * _PROBE < _LONGEST:
+        last = tiles[-1]
+        rows, columns = last.rows[-_PROBE:], last.columns[-_PROBE:]
+        before, inside = oracle.evaluations, oracle.seconds
+        oracle.block(rows, columns)
+        done = max(1, oracle.evaluations - before)
+        each = (oracle.seconds - inside) / done * oracle.cost.calls
+    if each * tiles[0].pairs > _LONGEST:
+        return each / oracle.cost.calls, values
     took: list[tuple[float, int]] = []
-    while tiles and sum(seconds for seconds, _ in took) < 2 * _SECONDS:
-        some, tiles = tiles[: oracle.width], tiles[oracle.width :]
+    waiting = tiles[:-1] or tiles
+    while waiting and sum(seconds for seconds, _ in took) < 2 * _SECONDS:
+        some, waiting = waiting[: oracle.width], waiting[oracle.width :]
         before, started = oracle.evaluations, time.perf_counter()
         oracle.stream(some, values.__setitem__, least=least)
-        done = oracle.evaluations - before
-        took.append((time.perf_counter() - started, done))
-    timed = took[1:] or took
-    number = sum(done for _, done in timed)
-    if not number:
-        return pair, values
-    return sum(seconds for seconds, _ in timed) / number, values
+        took.append((time.perf_counter() - started, oracle.evaluations - before))
+    timed = [(seconds, done) for seconds, done in took[1:] or took if done]
+    if not timed:
+        return each / oracle.cost.calls, values
+    return median(seconds / done for seconds, done in timed), values
 
 
 def keep_tiles(

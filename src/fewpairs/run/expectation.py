@@ -9,8 +9,9 @@ from fewpairs.reading.timing import Rates
 from fewpairs.result.bill import duration
 from fewpairs.run.measured import CURVES, Measured, Reached
 
-__all__ = ["Expectation", "approximating_seconds", "expect", "shares"]
+__all__ = ["Expectation", "approximating_seconds", "exact_seconds", "expect", "shares"]
 
+_TAKING = 2e-9  # seconds that looking at a value takes, in a pass over all pairs
 # Seconds per item that answering by an approximation takes, on two cores.
 _ANSWERING = 4e-4
 # And computing, where there is no curve.
@@ -82,6 +83,16 @@ def expect(n: int, per_item: float) -> Expectation | None:
         computing=(low * n, high * n),
         source=f"as measured with embeddings as prior: {names} items",
     )
+
+
+def exact_seconds(rates: Rates, evaluations: int) -> float:
+    """Return what a pass over all pairs takes.
+
+    >>> from fewpairs.reading.timing import Rates
+    >>> round(exact_seconds(Rates(tile=8e-9, pair=1e-6), 10**9))
+    10
+    """
+    return (rates.tile + _TAKING) * evaluations
 
 
 def approximating_seconds(

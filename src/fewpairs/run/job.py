@@ -21,22 +21,27 @@ from fewpairs.matrix.tiles import Tile
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
-from fewpairs.reading.timing import Rates, keep_tiles, time_pairs, time_tiles
+from fewpairs.reading.timing import (
+    TILES,
+    Rates,
+    keep_tiles,
+    time_pairs,
+    time_tiles,
+)
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.approximate import approximate
 from fewpairs.run.arguments import check_seed
-from fewpairs.run.expectation import approximating_seconds
+from fewpairs.run.expectation import approximating_seconds, exact_seconds
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
 
-__all__ = ["AUTO", "PRIOR", "Job", "exact_seconds"]
+__all__ = ["AUTO", "PRIOR", "Job"]
 
 AUTO = "auto"
 PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
 _SAMPLED = 20_000  # pairs that are timed one by one, at most
-_TAKING = 1e-9  # seconds that looking at a value takes
 
 
 @dataclass
@@ -184,8 +189,10 @@ class Job:
             return Way(whole, f"the budget, {self.budget.given}, is {share}")
         self.progress.start("timing a sample", None)
         rng = np.random.default_rng([self.seed, oracle.n])
-        pair = time_pairs(oracle, min(_SAMPLED, sweep.left // 10), rng)
-        tile, self.ready = time_tiles(oracle, pair, rng, least=sweep.least)
+        tiles = oracle.tiles.sample(TILES, rng)
+        most = min(_SAMPLED, max(1, sweep.left // 10))
+        pair = time_pairs(oracle, most, rng, within=tiles[-1] if tiles else None)
+        tile, self.ready = time_tiles(oracle, pair, tiles, least=sweep.least)
         rates = Rates(tile, pair)
         way = choose_way(
             exact_seconds(rates, sweep.left),
@@ -196,8 +203,3 @@ class Job:
             keep_tiles(oracle.known, self.ready, sweep.least)
             self.ready = {}
         return way
-
-
-def exact_seconds(rates: Rates, evaluations: int) -> float:
-    """Return what a pass over all pairs takes."""
-    return (rates.tile + _TAKING) * evaluations

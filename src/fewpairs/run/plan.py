@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.answers.way import Way, choose_way
 from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
@@ -16,17 +17,22 @@ from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.timing import TILES, Rates, time_pairs, time_tiles
 from fewpairs.result.bill import duration
 from fewpairs.run.arguments import check_seed, told_of_prior
 from fewpairs.run.budget_split import foresee, split_budget
-from fewpairs.run.expectation import Expectation, expect
+from fewpairs.run.expectation import (
+    Expectation,
+    approximating_seconds,
+    exact_seconds,
+    expect,
+)
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.priors import Prior
 
 __all__ = ["Plan", "plan"]
 
-_SECONDS = 0.5  # a sample that took this long says enough
-_MOST = 20_000
+_MOST = 20_000  # pairs that are timed one by one
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
@@ -41,9 +47,15 @@ class Plan:
     per_item
         Pairs per item that the budget will buy.
     seconds, exact_seconds
-        Predicted time inside the similarity for both, binding included.
+        Predicted time inside the similarity for the budget, and of a pass over all
+        pairs; binding included.
     sampled, seconds_each
-        Evaluations made to find out, and what one takes.
+        Evaluations made to find out, and what one of the budget's takes.
+    rates
+        What one takes in a block of many, and in a list of pairs.
+    way
+        Whether to read all pairs instead, and why: what :func:`fewpairs.neighbors` and
+        :func:`fewpairs.duplicates` would do.
     method, memory
         What will be run, and the bytes that its result will hold.
     expectation
@@ -53,7 +65,8 @@ class Plan:
         The part of the differences of the sampled pairs that the prior explains;
         ``None`` where there is none, or too few were sampled to tell.
     ledger
-        The sample; pass it as ``store=`` and it is not paid for again.
+        The pairs of the sample; pass it as ``store=`` and they are not paid for again.
+        Whole blocks of a quick similarity are timed too, and not kept.
 
     Examples
     --------
@@ -75,6 +88,8 @@ class Plan:
     memory: int
     expectation: Expectation | None
     prior_r2: float | None
+    rates: Rates
+    way: Way
     by_default: bool = field(repr=False)  # the default is what will be run
     ledger: Ledger = field(repr=False, compare=False)
 
@@ -103,8 +118,10 @@ class Plan:
             lines["prior"] = (
                 f"explains {self.prior_r2:.0%} of the differences of the sampled pairs"
             )
+        lines["advice"] = str(self.way)
         order = "method", "this budget", "evaluating", "computing", "expect", "prior"
-        shown = [*(name for name in order if lines.get(name)), "all pairs", "measured"]
+        shown = [*(name for name in order if lines.get(name)), "all pairs", "advice"]
+        shown.append("measured")
         body = [f"  {name:<11} {lines[name]}" for name in shown]
         return "\n".join([f"fewpairs plan for {self.n:,} items", *body])
 
@@ -145,11 +162,12 @@ def plan(
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
-    Evaluates a sample of about half a second, or a tenth of the budget if that is
-    less, in blocks that double in size (and the few pairs that check an unproven
-    symmetry). The sample comes on top of the budget unless ``.ledger`` is passed on as
-    ``store=``: then nothing is paid for twice. With a ``store`` of its own, it is kept
-    there. With a ``prior``, the sample tells what it explains.
+    Evaluates a sample of about half a second: pairs, more and more at once, a tenth of
+    the budget at most (and the few that check an unproven symmetry); and, of a
+    similarity that has blocks of its own, some tiles of all pairs, where that takes
+    less than a second. The pairs come on top of the budget unless ``.ledger`` is passed
+    on as ``store=``: then they are not paid for twice. With a ``store`` of its own,
+    they are kept there. With a ``prior``, they tell what it explains.
 
     What to expect of the default is the range of what it reached on data sets of about
     this size, with a prior, at as many pairs per item: see
@@ -198,9 +216,15 @@ def plan(
         )
         ledger.start("plan", {"method": "a plan's sample"})
         expected = split_budget(chosen, recipe, oracle.cost, allowed)
-        each = _seconds_each(oracle, min(_MOST, expected.evaluations // 10), rng)
+        rates = _rates(oracle, min(_MOST, expected.evaluations // 10), rng)
         ledger.finish()
     everything = oracle.cost.everything()
+    share = expected.method.scattered(oracle.cost)
+    share += (1 - share) * expected.held_out * oracle.cost.calls / expected.evaluations
+    each = share * rates.pair + (1 - share) * rates.tile
+    exact = binding + exact_seconds(rates, everything)
+    spent = Budget.of_evaluations(expected.evaluations)
+    instead = approximating_seconds(oracle.cost, Rates(rates.tile, each), spent)
     per_item = oracle.cost.per_item(expected.evaluations)
     lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
     return Plan(
@@ -209,13 +233,19 @@ def plan(
         exact_evaluations=everything,
         per_item=min(per_item, scorer.n - 1.0),
         seconds=binding + each * expected.evaluations,
-        exact_seconds=binding + each * everything,
+        exact_seconds=exact,
         sampled=oracle.evaluations,
         seconds_each=each,
         method=repr(expected.method),
         memory=3 * scorer.n * lines * scorer.dtype.itemsize,
         expectation=_expected(scorer.n, per_item, by_default),
+<<<<<<< HEAD
         prior_r2=_explained(oracle, getattr(chosen, "prior", None)),
+=======
+        prior_r2=_explained(oracle, bound),
+        rates=rates,
+        way=choose_way(exact, binding + instead, everything),
+>>>>>>> bbda6f0 (Plans time blocks and pairs apart, and advise; a benchmark of all pairs)
         by_default=by_default,
         ledger=ledger,
     )
@@ -238,22 +268,16 @@ def _explained(oracle: Oracle, prior: Prior | None) -> float | None:
     return float(np.corrcoef(values / np.abs(values).max(), cheap)[0, 1] ** 2)
 
 
-def _seconds_each(oracle: Oracle, most: int, rng: np.random.Generator) -> float:
-    """Time square blocks of growing size; return what one evaluation takes in the last.
+def _rates(oracle: Oracle, most: int, rng: np.random.Generator) -> Rates:
+    """Time pairs, and tiles where they are quicker.
 
-    Small ones are dominated by the overhead of a call, large ones by evaluations.
+    Pairs of a similarity that has blocks are so quick that calls would be timed, not
+    evaluations: as many as are wanted are read, whatever the budget.
     """
-    side = 1
-    each = oracle.seconds / max(1, oracle.evaluations)
-    order = rng.permutation(oracle.n)
-    while True:
-        price = side * side * oracle.cost.calls
-        if price > max(1, most) or 2 * side > oracle.n:
-            return each
-        before, elapsed = oracle.evaluations, oracle.seconds
-        oracle.block(order[:side], order[side : 2 * side])
-        done, took = oracle.evaluations - before, oracle.seconds - elapsed
-        each = took / done if done else each
-        if took > _SECONDS / 4:
-            return each
-        side *= 2
+    tiles = oracle.tiles.sample(TILES, rng)
+    if not oracle.has_blocks or not tiles:
+        pair = time_pairs(oracle, most, rng)
+        return Rates(pair, pair)
+    pair = time_pairs(oracle, _MOST, rng, within=tiles[-1])
+    tile, _ = time_tiles(oracle, pair, tiles)
+    return Rates(tile, pair)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 __all__ = ["TopLists"]
 
-_PENDING = 1 << 18  # entries that wait, at least, before they are sorted in
+_PENDING = 1 << 16  # entries that wait, at least, before they are sorted in
 _WIDE = 64  # of a row that are sorted in at once
 
 
@@ -62,7 +62,7 @@ class TopLists:
         self._wait(column + left, row + top, tile[row, column])
         row, column = _above(tile, self.floor[top : top + height, None], k)
         self._wait(row + top, column + left, tile[row, column])
-        if self._number > max(_PENDING, self.value.size):
+        if self._number > max(_PENDING, self.value.size // 2):
             self.merge()
 
     def result(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -131,7 +131,7 @@ def _above(
         equal = (tile == least) & (least > floor)
         free = k - mask.sum(axis=axis, keepdims=True)
         if (equal.sum(axis=axis, keepdims=True) > free).any():
-            equal &= np.cumsum(equal, axis=axis) <= free
+            equal &= np.cumsum(equal, axis=axis, dtype=np.int32) <= free
         mask |= equal
     row, column = np.divmod(np.flatnonzero(mask), tile.shape[1])
     return row, column

@@ -165,6 +165,13 @@ class Auto(Method):
         """Return what to do when all pairs can be read: nothing is left to predict."""
         return Regularized(landmarks=cost.n, mu=0.0, centering="none")
 
+    def scattered(self, cost: Cost) -> float:
+        """Return the share that are single pairs: all of few, else the refinement."""
+        per_item = cost.per_item(self.price(cost))
+        few = per_item < min(_FEW, _SMALL * cost.n) and self.prior is not None
+        too_few = cost.lines(min(FEWEST_LANDMARKS, cost.n)) > self.price(cost)
+        return 1.0 if few or too_few else _REFINED[self.purpose][0]
+
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Spend the allowance in the order of the class's description."""
         rng, draw_rng, student_rng = rng.spawn(3)

@@ -103,8 +103,9 @@ def sweep(store, log, out):
     """Go through all pairs, and write down after every tile how far it has come."""
     from fewpairs.ledger import pass_records
 
-    pass_records._SHARE = 0
+    usual, pass_records._SHARE = pass_records._SHARE, 0
     found = fp.neighbors(range(N), Touchy(log, busy=400), 5, budget=1.0, store=store)
+    pass_records._SHARE = usual
     np.save(f"{out}-draft.npy", np.append(found.indices, found.similarities))
     Path(f"{out}-draft.npy").rename(out)
 

@@ -239,13 +239,9 @@ def plan(
         method=repr(expected.method),
         memory=3 * scorer.n * lines * scorer.dtype.itemsize,
         expectation=_expected(scorer.n, per_item, by_default),
-<<<<<<< HEAD
         prior_r2=_explained(oracle, getattr(chosen, "prior", None)),
-=======
-        prior_r2=_explained(oracle, bound),
         rates=rates,
         way=choose_way(exact, binding + instead, everything),
->>>>>>> bbda6f0 (Plans time blocks and pairs apart, and advise; a benchmark of all pairs)
         by_default=by_default,
         ledger=ledger,
     )

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import fewpairs as fp
@@ -113,3 +114,58 @@ def test_available_memory_is_what_the_machine_and_its_container_leave(
     memory.check_fits("call", 90_000, "these", "no")
     with pytest.raises(fp.InputError, match=r"call: these take 0\.0 GiB of memory"):
         memory.check_fits("call", 90_001, "these", "no")
+
+
+def test_numpy_gets_the_matrix_where_it_is_small_and_a_refusal_where_it_is_not(
+    monkeypatch,
+):
+    approx = fp.approximate(None, K, method="nystrom", budget=0.1)
+    assert np.array_equal(np.asarray(approx), approx.dense())
+    assert np.asarray(approx, dtype=np.float32).dtype == np.float32
+    with pytest.raises(ValueError, match="copy=False cannot be"):
+        np.array(approx, copy=False)
+    monkeypatch.setattr("fewpairs.result.approximation._DENSE_LIMIT", 100_000)
+    with pytest.raises(fp.InputError, match=r"200 × 200 matrix takes .* \.neighbors"):
+        np.asarray(approx)
+
+
+def test_a_block_that_does_not_fit_is_refused(little, monkeypatch):
+    approx = fp.approximate(None, K, method="nystrom", budget=0.1)
+    monkeypatch.setattr("fewpairs.result.approximation._DENSE_LIMIT", 100_000)
+    with pytest.raises(fp.InputError, match=r"block: the 200 × 200 .* fewer rows"):
+        approx.block(slice(None), slice(None))
+    assert approx.block(slice(0, 50), slice(None)).shape == (50, N)
+
+
+def test_linkage_of_many_answers_is_refused_with_its_size(monkeypatch):
+    approx = fp.approximate(None, K, method="nystrom", budget=0.1)
+    monkeypatch.setattr("fewpairs.answers.clustering.linkage._DENSE_LIMIT", 100_000)
+    monkeypatch.setattr("fewpairs.answers.clustering.linkage.SMALL", 100)
+    message = r"linkage: 200 items would .* dense matrix of 0\.0 GiB\. Pass of='factors"
+    with pytest.raises(fp.InputError, match=message):
+        approx.linkage(of="answers")
+    assert len(approx.linkage()) == N - 1
+
+
+def test_all_pairs_are_read_where_they_could_not_be_held(little):
+    with pytest.raises(fp.InputError, match=r"fewpairs\.neighbors and fewpairs\.dup"):
+        fp.approximate(None, K, budget=1.0)
+    assert fp.neighbors(None, K, k=3, budget=1.0).way.exact
+    assert fp.duplicates(None, K, 1.0, budget=1.0).way.exact
+
+
+def test_a_command_that_runs_out_of_memory_says_so_and_what_works(
+    tmp_path, capfd, monkeypatch
+):
+    def large(*_, **__):
+        raise MemoryError("Unable to allocate 26.8 GiB for an array")
+
+    (tmp_path / "texts.txt").write_text("a\nb\nc\n", encoding="utf-8")
+    monkeypatch.setattr("fewpairs.cli.running.read_input", large)
+    arguments = ["approximate", "texts.txt", "-s", "ratio", "-b", "100%"]
+    done = run_here(arguments, tmp_path, capfd, monkeypatch)
+    assert done.returncode == 1
+    words = " ".join(done.stderr.split())
+    assert "not enough memory (Unable to allocate 26.8 GiB" in words
+    assert "duplicates FILE` compare all pairs without holding them" in words
+    assert "mistake in fewpairs" not in words

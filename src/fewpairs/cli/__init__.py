@@ -136,6 +136,12 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f" ({error.filename})" if error.filename else ""
         return f"{error.strerror}{where}."
+    if isinstance(error, MemoryError):
+        return (
+            f"not enough memory ({words or 'no more is to be had'}). Pass a smaller "
+            "--budget; `fewpairs neighbors FILE` and `fewpairs duplicates FILE` "
+            "compare all pairs without holding them."
+        )
     if isinstance(error, GeneratorExit):  # of a similarity that wants to end it all
         return f"stopped by the similarity: GeneratorExit {words}".strip() + "."
     return (

@@ -37,7 +37,10 @@ def exact_matrix(
     shown = as_progress(False if progress is None else progress, call)
     scorer = bind(listed(items, None, call), recipe, call)
     n = scorer.n
-    cure = "Use fewpairs.approximate with a budget: it never holds n × n."
+    cure = (
+        "Use fewpairs.neighbors or fewpairs.duplicates, which read all pairs and hold "
+        "what is asked for, or fewpairs.approximate with a budget."
+    )
     what = f"all similarities of {n:,} × {n:,} items"
     check_fits(call, n * n * scorer.dtype.itemsize, what, cure)
     oracle = open_oracle(scorer, recipe, symmetrize=symmetrize, progress=shown)

@@ -180,6 +180,11 @@ class Approximation(Verbs):
         """
         r = np.atleast_1d(self._positions(rows, 1))
         c = np.atleast_1d(self._positions(columns, 1))
+        size = len(r) * len(c) * self.left.dtype.itemsize
+        if size > _DENSE_LIMIT:
+            what = f"the {len(r):,} × {len(c):,} similarities"
+            cure = "Ask for fewer rows at a time, or for .neighbors(k)."
+            check_fits("Approximation.block", size, what, cure)
         out = self.model.block(r, c)
         self.known.overlay(out, r, c)
         return out
@@ -195,14 +200,23 @@ class Approximation(Verbs):
         if size > _DENSE_LIMIT and not force:
             msg = (
                 f"Approximation.dense: the {n:,} × {n:,} matrix takes "
-                f"{size / 2**30:.1f} GiB. Ask for .block(rows, columns) or .pairs(i, j)"
-                ", or pass force=True."
+                f"{size / 2**30:.1f} GiB. Ask for .block(rows, columns), .pairs(i, j) "
+                "or .neighbors(k), or pass force=True."
             )
             raise InputError(msg)
         what = f"the {n:,} × {n:,} similarities"
         cure = "Ask for .block(rows, columns) or .pairs(i, j)."
         check_fits("Approximation.dense", size, what, cure)
         return self.block(slice(None), slice(None))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Return the whole matrix for NumPy, where `dense` does."""
+        if copy is False:
+            msg = (
+                "Approximation.__array__: the matrix is made now; copy=False cannot be"
+            )
+            raise ValueError(msg)
+        return np.asarray(self.dense(), dtype=dtype)
 
     def __matmul__(self, x: ArrayLike) -> NDArray[Any]:
         """Return the product with a vector or a matrix of n rows.

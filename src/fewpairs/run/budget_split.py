@@ -120,7 +120,9 @@ def check_memory(
         call,
         size(lines),
         f"{lines:,} columns of the {n:,} × {n:,} matrix and what is made of them",
-        f"Pass budget={price} or less ({_share(price, cost)}): {fits:,} columns fit.",
+        f"Pass budget={price} or less ({_share(price, cost)}): {fits:,} columns fit. "
+        "All pairs are read without being held by fewpairs.neighbors and "
+        "fewpairs.duplicates.",
     )
 
 

@@ -1,11 +1,11 @@
 """Larger collections: how the default grows with n, and a million × 200 landmarks.
 
 `python -m benchmarks larger` runs both parts, `--part growth` or `--part landmarks`
-one. Every size of the first part runs in a process of its own, on a made-up similarity
-(`benchmarks.hidden`). Seconds outside the similarity are those of `approximate` and
-`neighbors(10)`, less those of evaluating. Processor seconds, of all cores together, say
-more where other programs run. Memory is the largest that the process ever had, items
-and embeddings included.
+one; `--render` writes docs/scale.md. Every size of the first part runs in a process of
+its own, on a made-up similarity (`benchmarks.hidden`). Seconds outside the similarity
+are those of `approximate` and `neighbors(10)`, less those of evaluating. Processor
+seconds, of all cores together, say more where other programs run. Memory is the largest
+that the process ever had, items and embeddings included.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from math import log
 from pathlib import Path
 from typing import Any
 
 from experiments.cells import Results
 
 from benchmarks.measure import table
+from benchmarks.scale_page import PAGE, exponent, render
 
 __all__ = ["run"]
 
@@ -40,7 +40,12 @@ def run(arguments: Sequence[str] = ()) -> None:
     say("--machine", default="two cores", help="how the results call this one")
     say("--again", action="store_true", help="also sizes that have a line")
     say("--results", type=Path, default=RESULTS)
+    say("--render", action="store_true", help="write docs/scale.md, and run nothing")
+    say("--page", type=Path, default=PAGE)
     options = parser.parse_args(list(arguments))
+    if options.render:
+        render(options.results, options.page)
+        return
     if options.part != "landmarks":
         growth(options)
     if options.part != "growth":
@@ -93,14 +98,12 @@ def _print(found: dict[int, dict[str, Any]], options: argparse.Namespace) -> Non
             ("    R²", value["r2"], "none"),
         ]
     for a, b in pairwise(found):
-        rows.append((f"exponent, {a:,} to {b:,}", _exponent(found, a, b), "none"))
+        grown = exponent(found, a, b, "outside")
+        rows.append((f"exponent, {a:,} to {b:,}", grown, "none"))
     first, last = min(found), max(found)
-    rows.append(
-        ("exponent of n, first to last", _exponent(found, first, last), "≤ 1.15")
-    )
+    grown = exponent(found, first, last, "outside")
+    rows.append(("exponent of n, first to last", grown, "≤ 1.15"))
+    cores = exponent(found, first, last, "processor")
+    rows.append(("    that of processor seconds", cores, "none"))
     words = f"growth of the default, {options.per_item} pairs per item"
     table(f"{words}, {options.machine}", rows)
-
-
-def _exponent(found: dict[int, dict[str, Any]], a: int, b: int) -> float:
-    return log(found[b]["outside"] / found[a]["outside"]) / log(b / a)

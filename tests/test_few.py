@@ -9,6 +9,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto import expansion, few, proposals
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.model.blend import Blend
+from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.priors import Prior
 from tests.conftest import best_of, nearest, shared
 
@@ -264,6 +265,24 @@ def test_an_index_proposes_what_blocks_would(case, monkeypatch):
     monkeypatch.setattr(proposals, "EXACT", 100)
     index = quality(fp.approximate(None, K, budget=budget, prior=prior), K)
     assert index[0] > blocks[0] - 0.05
+
+
+def test_a_prior_without_embeddings_proposes_among_many_items(monkeypatch):
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(proposals, "EXACT", 100)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 8))[rng.integers(60, size=N)]
+    X += 0.3 * rng.standard_normal((N, 8))
+    near = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2) / 16)
+    prior = as_prior(fp.from_matrix(near), None, N, "a test")
+    assert prior.vectors is None
+    model = PairRegression(N, prior, rng).fit(
+        *(ends := rng.integers(N, size=(2, 4_000))), near[ends[0], ends[1]]
+    )
+    found = proposals.propose(model, Entries(N, symmetric=True, diagonal=1.0), 40)
+    best = np.argsort(-near + 2 * np.eye(N), axis=1)[:, :10]
+    offered = [np.isin(best[t], found.partner[t]).mean() for t in range(N)]
+    assert np.mean(offered) > 0.8
 
 
 class Recorded:

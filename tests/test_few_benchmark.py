@@ -18,6 +18,7 @@ from benchmarks.few.sets import DataSet
 from benchmarks.few.tables import TABLES, shown
 from benchmarks.hidden import Rough
 from benchmarks.larger import growth
+from benchmarks.larger import run as run_larger
 from experiments.cells import Results
 
 import fewpairs as fp
@@ -330,3 +331,17 @@ def test_growth_runs_every_size_once_and_tells_the_exponent(tmp_path, capsys):
     growth(options)
     assert "exponent of n, first to last" in (said := capsys.readouterr().out)
     assert "2.00   goal ≤ 1.15" in said
+
+
+def test_the_page_of_scale_shows_what_was_measured_and_its_exponent(tmp_path):
+    results, page = Results(tmp_path / "larger.jsonl"), tmp_path / "scale.md"
+    for size in (1_000, 100_000):
+        key = {"items": size, "per item": 20, "student": None, "machine": "a test"}
+        names = ("total", "recall", "prior's recall", "r2")
+        value = dict.fromkeys(names, 0.25) | {"memory": 4e3 * size}
+        results.add(key, value | {"outside": size**1.1, "processor": size}, 1.0)
+    run_larger(["--render", "--results", str(results.path), "--page", str(page)])
+    text = page.read_text(encoding="utf-8")
+    assert "| 100,000 | 0 | 316228 | 100000 | 0.4 | 0.250 | 0.250 | 0.250 |" in text
+    assert "seconds outside grow as n^1.10, processor seconds as n^1.00" in text
+    assert "4.0 kB per item at 100,000 items" in text

@@ -98,3 +98,24 @@ def test_copies_that_know_only_each_other_are_joined_too(large):
     X[100:300] = X[100]
     graph = fitted("nystrom", X).graph(3, connected=True)
     assert csgraph.connected_components(graph)[0] == 1
+
+
+def test_no_block_of_many_items_is_ever_predicted(large, monkeypatch):
+    """From the first pair to the last answer: what is of order n² goes by blocks."""
+    monkeypatch.setattr("fewpairs.methods.auto.proposals.EXACT", 500)
+
+    def refused(_model, rows, columns):
+        msg = f"a block of {len(rows)} × {len(columns)} predictions"
+        raise AssertionError(msg)
+
+    monkeypatch.setattr("fewpairs.model.model.Model.block_inputs", refused)
+    monkeypatch.setattr("fewpairs.model.low_rank.LowRank.block", refused)
+    X = in_groups(N)
+    approx = fp.approximate(X, fp.Cosine(), budget="12/item", prior=X)
+    assert "random pairs" in approx.method  # the way of few evaluations per item
+    assert approx.neighbors(5).indices.shape == (N, 5)
+    assert approx.graph(5, connected=True).shape == (N, N)
+    assert len(approx.cluster(threshold=0.9, by="components")) == N
+    assert len(find_matches(approx, 0.95).i) > 0
+    with pytest.raises(AssertionError, match="a block of"):
+        approx.neighbors(5, index="blocks")

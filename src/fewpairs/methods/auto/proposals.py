@@ -23,11 +23,14 @@ from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.expansion import fill, product_vectors
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
+from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["propose", "searching"]
+__all__ = ["placed", "propose", "searching"]
 
 _ROWS = 1 << 14  # items whose candidates are looked up at once
+_PLACED_BY = 256  # items at which a prior without embeddings is asked
+_SMALLEST = 1e-3  # eigenvalues, as a share of the largest, that stand for noise
 
 
 def searching(oracle: Oracle) -> str | None:
@@ -57,7 +60,7 @@ def propose(
     """Return every item's candidates by prior and low rank, and by the prior alone.
 
     ``by`` says what finds them above 20,000 items; see `searching`. A prior without
-    embeddings has no vectors there: its candidates are neighbors of neighbors alone.
+    embeddings is searched there by vectors whose products are near it (`placed`).
 
     Price: n² products below 20,000 items, above that what an index takes; memory
     O(n · most).
@@ -71,12 +74,32 @@ def propose(
         top_inner_products(vectors, most + 1, queries=vectors * signs, by=by, seed=seed)
     )
     del vectors
-    prior = model.prior
-    if prior is not None and prior.vectors is not None:
+    if model.prior is not None:
         extra = max(1, most // 2)
-        more = _others(top_inner_products(prior.vectors, extra + 1, by=by, seed=seed))
+        held = model.prior.vectors
+        if held is None:
+            held = placed(model.prior, np.random.default_rng(seed))
+        more = _others(top_inner_products(held, extra + 1, by=by, seed=seed))
         found = np.hstack([found, more])
     return _scored(model, known, found)
+
+
+def placed(prior: Prior, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Return vectors of the items whose products are near a prior's values.
+
+    Nyström: with C the values at 256 items and W their own block, C·V₊·λ₊^(−½) for the
+    positive eigenvalues λ₊ of W. Price: 256·n values of the prior.
+    """
+    n = prior.n
+    some = np.sort(rng.permutation(n)[:_PLACED_BY])
+    values, V = np.linalg.eigh(prior.block(some, some).astype(np.float64))
+    large = values > _SMALLEST * np.abs(values).max()
+    root = (V[:, large] / np.sqrt(values[large])).astype(np.float32)
+    out = np.empty((n, root.shape[1]), dtype=np.float32)
+    for start in range(0, n, _ROWS):
+        rows = np.arange(start, min(start + _ROWS, n))
+        out[rows] = prior.block(rows, some) @ root
+    return out
 
 
 def _others(found: tuple[Indices, NDArray[np.float32]]) -> NDArray[np.int32]:

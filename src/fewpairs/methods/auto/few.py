@@ -20,7 +20,7 @@ from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.methods.auto.spending import Spending
-from fewpairs.methods.auto.timed_training import TimedTraining
+from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
 from fewpairs.methods.weighing import weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
@@ -38,7 +38,8 @@ _RANDOM = {
     "neighbors": (2.0, 0.08, 0.6),
     "entries": (3.0, 0.6, 0.9),
 }
-_LARGE = 30.0  # pairs per item from which on the share grows, with its root
+# Pairs per item from which to twice which the share grows, with their root.
+_LARGE = 30.0
 _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student is right
 # Share of the budget, and random pairs at least, that tell what the prior is worth and
 # how long evaluations take; fewer than the last tell nothing.
@@ -48,6 +49,8 @@ _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the pri
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75}
 _STEPS, _LAST_STEPS = 250, 1_500
+# On a GPU steps cost next to nothing: as many times more as there are so many pairs.
+_PAIRS_PER_STEPS, _MOST_TIMES = 60_000, 8
 _UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
 _VECTORS = 64  # of them that a ridge regression takes products of
@@ -61,7 +64,7 @@ def random_share(purpose: str, per_item: float) -> float:
     item whatever the budget; the rest is better spent on what looks most similar.
     """
     number, share, most = _RANDOM[purpose]
-    share *= math.sqrt(max(1.0, per_item / _LARGE))
+    share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
     return min(most, number / max(per_item, 1e-9) + share)
 
 
@@ -271,9 +274,10 @@ class _Trained:
 
     answers = True
 
-    def __init__(self, student: Student, timed: TimedTraining) -> None:
+    def __init__(self, student: Student, timed: TimedTraining, times: int) -> None:
         self.student = student
         self._timed = timed
+        self._times = times
         self._pairs = 0
         self.score: Callable[[PairInputs], NDArray[Any]] = student.pairs
 
@@ -291,16 +295,21 @@ class _Trained:
         student = Student.start(
             features, read.uniform.values, read.uniform.inputs.cheap, rng
         )
-        steps = _ROUNDS * _STEPS + _LAST_STEPS
-        return cls(
-            student, TimedTraining(student, stage.spending.oracle, seconds, steps, rng)
-        )
+        oracle = stage.spending.oracle
+        by = trainer_of(oracle)
+        pairs = stage.spending.budget // stage.spending.calls
+        times = min(max(1, pairs // _PAIRS_PER_STEPS), _MOST_TIMES)
+        times = times if by == "torch" else 1
+        steps = times * (_ROUNDS * _STEPS + _LAST_STEPS)
+        timed = TimedTraining(student, oracle, seconds, steps, rng)
+        return cls(student, timed, times)
 
     def learn(self, training: _Read, *, last: bool, label: str) -> None:
         """Train on what was read."""
         both = training.balanced()
         self._pairs = len(training.uniform) + len(training.chosen)
-        self._timed.train(both, _LAST_STEPS if last else _STEPS, f" ({label})")
+        steps = self._times * (_LAST_STEPS if last else _STEPS)
+        self._timed.train(both, steps, f" ({label})")
         self.score = self.student.as_it_is(self._timed.trainer)
 
     @property

@@ -7,9 +7,19 @@ from fewpairs.model.trainers import best_here, trainer
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.reading.oracle import Oracle
 
-__all__ = ["TimedTraining"]
+__all__ = ["TimedTraining", "trainer_of"]
 
 _SLACK = 1.25  # times its share of the time left that a round may take
+
+
+def trainer_of(oracle: Oracle) -> str:
+    """Return who trains in a run, by name, or say why it is not to be had here.
+
+    NumPy and torch train others: a run that goes on elsewhere has the same.
+    """
+    by = str(oracle.decide("trainer", best_here))
+    trainer(by)
+    return by
 
 
 class TimedTraining:
@@ -45,9 +55,7 @@ class TimedTraining:
     ) -> None:
         self._student, self._oracle, self._rng = student, oracle, rng
         self._seconds, self._ahead = seconds, steps
-        # NumPy and torch train others: a run that goes on elsewhere has the same.
-        self.trainer = oracle.decide("trainer", best_here)
-        trainer(self.trainer)  # says now if it is not to be had here
+        self.trainer = trainer_of(oracle)
         self.spent = 0.0
 
     def train(self, training: TrainingPairs, steps: int, label: str) -> None:

@@ -309,8 +309,8 @@ def test_priors_from_a_file_a_column_and_a_name(tmp_path, capfd, monkeypatch):
     (tmp_path / "texts.jsonl").write_text(lines, "utf-8")
     np.save(tmp_path / "vectors.npy", vectors)
     errors = {}
-    for name in ("vector", "vectors.npy", "jaccard", None):
-        prior = [] if name is None else ["--prior", name]
+    for name in ("vector", "vectors.npy", "jaccard", "lexical jaccard", "none"):
+        prior = [word for part in name.split() for word in ("--prior", part)]
         line = ["approximate", "texts.jsonl", "-s", "ratio", "-b", "20%", *prior]
         out = tmp_path / f"with-{name}"
         done = run_here([*line, "-o", out, "--json"], tmp_path, capfd, monkeypatch)
@@ -321,7 +321,8 @@ def test_priors_from_a_file_a_column_and_a_name(tmp_path, capfd, monkeypatch):
         again = json.loads(done.stdout)["certificate"]["relative_error"]
         assert again == errors[name]
     assert errors["vector"] == pytest.approx(errors["vectors.npy"])
-    assert max(errors["vector"], errors["jaccard"]) < errors[None]
+    assert max(errors["vector"], errors["jaccard"]) < errors["none"]
+    assert errors["lexical jaccard"] < errors["jaccard"]
 
 
 def test_a_terminal_shows_bars_and_stays_clean(folder):

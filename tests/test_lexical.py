@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
+from fewpairs.evaluation import quality
 from fewpairs.methods.weighing import weighed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.lexical import Lexical, texts_of
@@ -264,3 +265,65 @@ def test_what_was_fitted_once_makes_the_same_vectors_again():
     assert np.allclose(whole[:5], np.vstack(parts), atol=1e-6)
     assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-5)
     assert lexical.embed([]).shape == (0, lexical.dimensions)
+
+
+def test_texts_have_the_lexical_prior_by_default_and_nothing_else_has_one():
+    given = run_with("lexical")
+    by_default = fp.approximate(TEXTS, LEVENSHTEIN, budget="20/item")
+    without = run_with(None)
+    assert by_default.certificate.r2 > given.certificate.r2 - 0.05
+    assert without.model.prior is None or without.model.prior.lexical is None
+    assert by_default.certificate.r2 > without.certificate.r2
+    assert fp.plan(TEXTS, LEVENSHTEIN).prior_r2 > 0.3
+    assert fp.plan(TEXTS, LEVENSHTEIN, prior=None).prior_r2 is None
+
+
+def test_items_without_texts_and_other_methods_are_as_with_no_prior():
+    K = exact(TEXTS)
+    compare = fp.from_function(lambda a, b: float(K[a, b]), symmetric=True)
+    cases = [
+        (range(300), compare, "auto"),  # numbers
+        (TEXTS, fp.from_matrix(K), "auto"),  # a matrix, whatever its items are called
+        (TEXTS[:40], LEVENSHTEIN, "auto"),  # too few
+        (TEXTS, LEVENSHTEIN, "nystrom"),
+        (TEXTS, LEVENSHTEIN, "regularized"),
+    ]
+    for items, similarity, method in cases:
+        run = {"budget": 0.4, "method": method}
+        told = fp.approximate(items, similarity, **run)
+        without = fp.approximate(items, similarity, prior=None, **run)
+        assert np.array_equal(told.dense(), without.dense())
+        assert told.method == without.method
+
+
+@pytest.mark.parametrize("per_item", [10, 20, 60])
+def test_where_characters_say_nothing_nothing_is_lost(per_item):
+    """Values that have nothing to do with their texts: R² and recall of neighbors."""
+    lost = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((300, 4))
+        K = np.tanh(X @ X.T)
+        texts = [f"{t}. {text}" for t, text in enumerate(TEXTS)]
+        compare = fp.from_function(
+            lambda a, b, K=K: float(K[number(a), number(b)]), symmetric=True
+        )
+        run = {"budget": f"{per_item}/item", "seed": seed}
+        pair = [
+            fp.approximate(texts, compare, prior=prior, **run)
+            for prior in ("auto", None)
+        ]
+        told, alone = (quality(approx, K) for approx in pair)
+        lost.append((alone.r2 - told.r2, nearest(pair[1], K) - nearest(pair[0], K)))
+    assert (np.mean(lost, axis=0) < 0.03).all(), lost
+
+
+def number(text):
+    return int(text.split(".")[0])
+
+
+def nearest(approx, K):
+    hidden = K - 9 * np.eye(len(K))
+    true = np.argsort(-hidden, axis=1)[:, :10]
+    found = approx.neighbors(10).indices
+    return np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)])

@@ -77,7 +77,7 @@ def duplicates(
         ),
     ] = None,
     store: options.Store = None,
-    prior: options.PriorName = None,
+    prior: options.PriorNames = None,
     method: options.MethodName = "auto",
     seed: options.Seed = 0,
     raw: options.Raw = False,

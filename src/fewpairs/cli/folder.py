@@ -11,7 +11,7 @@ from typing import Any
 
 from fewpairs import __version__
 from fewpairs.cli.inputs import Input, Reading, parse
-from fewpairs.cli.recipes import Spec, make_prior, make_similarity
+from fewpairs.cli.recipes import Spec, make_priors, make_similarity
 from fewpairs.errors import InputError
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.saved_folder import read_index
@@ -70,7 +70,8 @@ class SavedRun:
         return self._loaded(make_similarity(self.spec))
 
     def _loaded(self, similarity: Similarity | None) -> Approximation:
-        prior = self.facts["prior"]
+        prior = self.facts["prior"] or []
+        names = [prior] if isinstance(prior, str) else prior  # one, in older runs
         try:
             layers = read_index(self.path / "approximation").get("layers")
             needs = layers and layers["prior"] is not None and not layers["embeddings"]
@@ -78,7 +79,7 @@ class SavedRun:
             needs = False
         return load(
             self.path / "approximation",
-            prior=make_prior(prior, self.given) if needs and prior else None,
+            prior=make_priors(names, self.given) if needs and names else None,
             items=self.texts if needs or similarity is not None else None,
             similarity=similarity,
         )

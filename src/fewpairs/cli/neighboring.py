@@ -60,7 +60,7 @@ def neighbors(
     text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
     store: options.Store = None,
-    prior: options.PriorName = None,
+    prior: options.PriorNames = None,
     seed: options.Seed = 0,
     out: Annotated[
         Path | None,

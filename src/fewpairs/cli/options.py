@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from fewpairs.cli.inputs import FORMATS, Input, Reading
-from fewpairs.cli.recipes import NAMES, Spec, make_prior
+from fewpairs.cli.recipes import NAMES, Spec, make_priors
 from fewpairs.errors import InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.methods import BY_NAME
@@ -24,7 +24,7 @@ __all__ = [
     "InputFile",
     "JobBudget",
     "MethodName",
-    "PriorName",
+    "PriorNames",
     "Raw",
     "Seed",
     "SimilarityName",
@@ -184,12 +184,14 @@ Store = Annotated[
         "there."
     ),
 ]
-PriorName = Annotated[
-    str | None,
+PriorNames = Annotated[
+    list[str] | None,
     typer.Option(
         "--prior",
-        help="Cheap embeddings: minilm, a model's folder, a .npy file, a column that "
-        "holds vectors; or the name of a cheap similarity.",
+        help="What is cheap to know of the texts: lexical (their characters and words, "
+        "the default), none; embeddings: minilm, a model's folder, a .npy file, a "
+        "column that holds vectors; or the name of a cheap similarity. May be "
+        "repeated: what is read tells how much each counts.",
     ),
 ]
 MethodName = Annotated[
@@ -287,9 +289,9 @@ def as_job_budget(text: str) -> Budget | None:
     return None if text.strip().lower() == AUTO else as_budget(text)
 
 
-def prior_of(name: str | None, given: Input) -> dict[str, Any]:
+def prior_of(names: list[str] | None, given: Input) -> dict[str, Any]:
     """Return the prior as an argument; none where the library's default is meant."""
-    return {} if name is None else {"prior": make_prior(name, given)}
+    return {} if not names else {"prior": make_priors(names, given)}
 
 
 def as_method_name(name: str) -> str:

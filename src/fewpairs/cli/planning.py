@@ -8,7 +8,7 @@ import typer
 from fewpairs.cli import options
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out
-from fewpairs.cli.recipes import make_prior, make_similarity
+from fewpairs.cli.recipes import make_similarity
 from fewpairs.cli.running import read_texts
 from fewpairs.errors import BudgetError
 from fewpairs.matrix.budget import Budget
@@ -38,7 +38,7 @@ def plan(
         float | None, typer.Option(min=0.0, help="What one evaluation costs, in money.")
     ] = None,
     currency: Annotated[str, typer.Option(help="Of --price.")] = "$",
-    prior: options.PriorName = None,
+    prior: options.PriorNames = None,
     method: options.MethodName = "auto",
     as_json: options.AsJson = False,
 ) -> None:
@@ -58,8 +58,8 @@ def plan(
     options.as_method_name(method)
     recipe = make_similarity(text_options.spec(similarity))
     given = read_texts(file, how, out)
-    cheap = None if prior is None else make_prior(prior, given)
-    bills = _affordable(given, recipe, asked, method, cheap, strict=budget is not None)
+    told = options.prior_of(prior, given)
+    bills = _affordable(given, recipe, asked, method, told, strict=budget is not None)
     last = bills[-1]
     money = None if price is None else [price * bill.evaluations for bill in bills]
     total = None if price is None else price * last.exact_evaluations
@@ -170,7 +170,7 @@ def _affordable(
     recipe: Similarity,
     budgets: list[Budget],
     method: str,
-    prior: Any,
+    told: dict[str, Any],
     *,
     strict: bool,
 ) -> list[run_plan.Plan]:
@@ -191,7 +191,7 @@ def _affordable(
             continue
         if strict or all(foreseen.evaluations != paid for _, paid in kept):
             kept.append((budget, foreseen.evaluations))
-    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method, prior=prior)
+    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method, **told)
     # An asymmetric similarity that does not say so costs twice what was foreseen.
     twice = first.evaluations / kept[0][1]
     return [first.at(round(twice * evaluations)) for _, evaluations in kept]

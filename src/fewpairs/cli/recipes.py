@@ -5,6 +5,7 @@ import importlib
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from fewpairs.similarity import (
 )
 from fewpairs.similarity.strings import SCORERS
 
-__all__ = ["NAMES", "Spec", "check_threshold", "make_prior", "make_similarity"]
+__all__ = ["NAMES", "Spec", "check_threshold", "make_priors", "make_similarity"]
 
 _OVERLAPS = {
     "jaccard": "jaccard",
@@ -35,6 +36,7 @@ _OVERLAPS = {
 NAMES = tuple(
     name.replace("_", "-") for name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder")
 )
+_OF_TEXTS = {"lexical": "lexical", "auto": "auto", "none": None}  # priors
 _MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 
 
@@ -176,8 +178,16 @@ def _imported(name: str) -> Similarity:
     raise InputError(msg)
 
 
+def make_priors(names: Sequence[str], given: Input) -> Any:
+    """Return the prior of one name, or a list of those of several."""
+    made = [make_prior(name, given) for name in names]
+    return made if len(made) > 1 else made[0]
+
+
 def make_prior(name: str, given: Input) -> Any:
     """Return a prior: embeddings of a model, a file or a column, or a similarity."""
+    if name in _OF_TEXTS:
+        return _OF_TEXTS[name]
     if name == "minilm":
         return _embedded(_MINILM, given.texts)
     if name in given.table.columns:
@@ -192,8 +202,8 @@ def make_prior(name: str, given: Input) -> Any:
     except InputError as error:
         msg = (
             f"--prior is {name!r}: no column of the input, no file, and {error} Pass "
-            "minilm, the folder of a sentence-transformers model, a .npy file of "
-            "embeddings or a column that holds them."
+            "lexical, none, minilm, the folder of a sentence-transformers model, a "
+            ".npy file of embeddings or a column that holds them."
         )
         raise InputError(msg) from None
 

@@ -10,7 +10,7 @@ from fewpairs.cli import options
 from fewpairs.cli.folder import check_free, open_run, place, write_run
 from fewpairs.cli.inputs import Input, Reading, read_input
 from fewpairs.cli.output import Out, doing, progress_bar
-from fewpairs.cli.recipes import Spec, make_prior, make_similarity
+from fewpairs.cli.recipes import Spec, make_similarity
 from fewpairs.matrix.budget import DEFAULT_BUDGET
 from fewpairs.result.approximation import Approximation
 from fewpairs.run import approximate as run_approximate
@@ -31,7 +31,7 @@ def approximate(
     *,
     text_options: options.TextOptions,
     budget: options.BudgetText = DEFAULT_BUDGET,
-    prior: options.PriorName = None,
+    prior: options.PriorNames = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -73,7 +73,7 @@ def approximate(
     )  # fmt: skip
     facts = {
         "similarity": asdict(spec),
-        "prior": prior if prior is None else _absolute(prior),
+        "prior": prior and [_absolute(name) for name in prior],
         "budget": budget,
         "method": method,
         "seed": seed,
@@ -91,7 +91,7 @@ def run_approximation(
     say: Out,
     *,
     budget: str,
-    prior: str | None,
+    prior: list[str] | None,
     method: str,
     seed: int,
     store: Path | None = None,
@@ -102,7 +102,7 @@ def run_approximation(
     with doing(say, "loading the similarity"):
         recipe = make_similarity(spec)
     with doing(say, "preparing the prior"):
-        cheap = None if prior is None else make_prior(prior, given)
+        told = options.prior_of(prior, given)
     kept: Any = None if store is None else str(store)
     approx = run_approximate.approximate(
         given.texts,
@@ -110,7 +110,7 @@ def run_approximation(
         method=method,
         budget=allowed,
         seed=seed,
-        prior=cheap,
+        **told,
         store=kept,
         progress=progress_bar(say),
     )

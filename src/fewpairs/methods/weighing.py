@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["explained", "pairs_of_columns", "weighed", "worth"]
+__all__ = ["agrees", "explained", "pairs_of_columns", "weighed", "worth"]
 
 _FEWEST = 60  # pairs that tell anything
 _LEVEL = 1e-3  # of the test whether a prior says something
 _DEGREE = 3  # of the curves that are fitted
 _UNIFORM = 20_000  # entries of columns that are looked at
+_ROWS = 4_000  # items whose entries tell whether a prior says something
+_APART, _SAYS = 4.0, 0.05  # standard errors, and correlation, that make it so
 _TOP = 10  # and the most similar of each landmark
 
 
@@ -86,6 +88,25 @@ def pairs_of_columns(
     off = item != S[place]
     item, place = item[off], place[off]
     return item, S[place], C[item, place]
+
+
+def agrees(prior: Prior, C: NDArray[Any], S: Indices) -> bool:
+    """Tell whether landmarks agree that a prior says something of their columns.
+
+    Each has a correlation of its column with the prior; their mean has to lie so many
+    standard errors from 0. Entries of a column are not independent, columns are.
+    """
+    rows = np.setdiff1d(np.arange(len(C)), S)[:_ROWS]
+    if len(S) < 3 or len(rows) < _FEWEST:
+        return False
+    scale = float(np.abs(C).max(initial=0.0)) or 1.0
+    values = C[rows].astype(np.float64) / scale
+    cheap = prior.block(rows, S).astype(np.float64)
+    values, cheap = (part - part.mean(axis=0) for part in (values, cheap))
+    sizes = np.sqrt(np.sum(values**2, axis=0) * np.sum(cheap**2, axis=0))
+    r = np.sum(values * cheap, axis=0) / np.where(sizes > 0, sizes, np.inf)
+    error = float(np.std(r, ddof=1)) / np.sqrt(len(r))
+    return bool(abs(float(r.mean())) > max(_APART * error, _SAYS))
 
 
 def _unexplained(cheap: NDArray[np.float64], y: NDArray[np.float64]) -> float:

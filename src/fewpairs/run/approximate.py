@@ -35,7 +35,7 @@ def approximate(
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
     progress: bool | Progress | Callable[[Status], object] = False,
-    prior: Any = None,
+    prior: Any = "auto",
     target_error: float | None = None,
     executor: Any = None,
     trust: bool = False,
@@ -84,10 +84,12 @@ def approximate(
     prior
         A cheap similarity that says something about the expensive one: an (n, d) array
         of embeddings (their cosine), a :class:`~fewpairs.Similarity`, or ``"lexical"``,
-        vectors that are made of the items' texts. Not counted; used as far as pairs
-        that were read confirm it. Of a list of these, such as ``[embeddings,
-        "lexical"]``, what was read tells how much each counts. For ``"auto"`` and
-        ``"regularized"``.
+        vectors that are made of the items' texts (strings, lists of tokens, text fields
+        of records). Not counted; used as far as pairs that were read confirm it. Of a
+        list of these, such as ``[embeddings, "lexical"]``, what was read tells how much
+        each counts. ``"auto"``, the default, is ``"lexical"`` where there are 50 texts
+        or more and ``method`` is ``"auto"``, and none elsewhere; ``None`` is none. For
+        ``"auto"`` and ``"regularized"``.
     target_error
         Start with a part of the budget and grow until the upper end of the
         certificate's interval is below this relative error, or the budget ends.
@@ -139,8 +141,15 @@ def approximate(
     recipe = as_similarity(similarity, call)
     listed_items = listed(items, column, call)
     scorer = bind(listed_items, recipe, call)
+    expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
-        chosen, prior, recipe, scorer=scorer, items=listed_items, call=call
+        chosen,
+        prior,
+        recipe,
+        scorer=scorer,
+        items=listed_items,
+        everything=type(expected.method) is not type(chosen),
+        call=call,
     )
     run = Run(
         recipe=recipe,
@@ -159,7 +168,6 @@ def approximate(
         ),
         dropped=_dropped(scorer, listed_items),
     )
-    expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     warn_of_few(call, allowed, run.cost())
     if target_error is None:
         run.check_memory(expected, call)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fewpairs.checks import check_number, check_whole
-from fewpairs.methods import Method, with_prior
+from fewpairs.methods import Auto, Method, with_prior
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
@@ -30,14 +30,17 @@ def told_of_prior(
     *,
     scorer: Scorer,
     items: Items | None,
+    everything: bool,
     call: str,
 ) -> Method:
     """Return a method that knows the prior: the given one, or one of the items' texts.
 
-    ``"auto"`` makes one where the method takes any and the similarity looks at items.
+    ``"auto"`` is one of texts for the default, where the similarity looks at items and
+    not ``everything`` is read.
     """
-    asked = not (isinstance(prior, str) and prior == "auto")
-    if not asked and (not method.takes_prior or recipe.by_position):
+    by_itself = isinstance(prior, str) and prior == "auto"
+    none = not isinstance(method, Auto) or recipe.by_position or everything
+    if by_itself and none:
         return method
     return with_prior(
         method, as_prior(prior, items, scorer.n, call, kept=scorer.kept), call

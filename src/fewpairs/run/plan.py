@@ -158,7 +158,7 @@ def plan(
     seed: int = 0,
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
-    prior: Any = None,
+    prior: Any = "auto",
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 
@@ -194,10 +194,16 @@ def plan(
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started
     by_default = chosen == as_method("auto")
+    foreseen = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
-        chosen, prior, recipe, scorer=scorer, items=listed_items, call=call
+        chosen,
+        prior,
+        recipe,
+        scorer=scorer,
+        items=listed_items,
+        everything=type(foreseen.method) is not type(chosen),
+        call=call,
     )
-    foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     # What cannot be held is not refused here: `memory` says how much it takes.
     scorer.prepare(lambda _: None)  # compiling is no part of what a pair takes
 

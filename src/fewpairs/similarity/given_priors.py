@@ -90,4 +90,6 @@ def _of_texts(
             raise InputError(msg)
         return None
     lexical = Lexical.fit(texts)
-    return None if lexical is None else Prior.of_texts(lexical, lexical.embed(texts))
+    if lexical is None:
+        return None
+    return Prior.of_texts(lexical, lexical.embed(texts), asked=asked)

@@ -57,6 +57,8 @@ class Prior:
         How rows of the landmarks' columns became ``embeddings``, where they did.
     lexical
         What makes ``embeddings`` of texts, where it did.
+    asked
+        Whether the caller asked for it; else it must prove its worth first.
     parts, weights
         The priors that this one is a sum of, and how much each counts: together 1.
     """
@@ -72,13 +74,14 @@ class Prior:
         items: Sequence[Any] | None = None,
         alike: "Alike | None" = None,
         lexical: Lexical | None = None,
+        asked: bool = True,
         parts: "tuple[Prior, ...]" = (),
         weights: tuple[float, ...] = (),
     ) -> None:
         self.n = cheap.n
         self.name = name
         self.embeddings = embeddings
-        self.alike, self.lexical = alike, lexical
+        self.alike, self.lexical, self.asked = alike, lexical, asked
         self.parts, self.weights = parts, weights
         self._recipe, self._items = recipe, items
         self._cheap = cheap
@@ -95,11 +98,15 @@ class Prior:
         return cls(UnitDots(unit), name, symmetric=True, embeddings=unit, alike=alike)
 
     @classmethod
-    def of_texts(cls, lexical: Lexical, unit: NDArray[np.float32]) -> "Prior":
+    def of_texts(
+        cls, lexical: Lexical, unit: NDArray[np.float32], *, asked: bool = True
+    ) -> "Prior":
         """Return the cosine of vectors that were made of texts."""
         name = f"lexical, {unit.shape[1]} dimensions of characters and words"
         cheap = UnitDots(unit)
-        return cls(cheap, name, symmetric=True, embeddings=unit, lexical=lexical)
+        return cls(
+            cheap, name, symmetric=True, embeddings=unit, lexical=lexical, asked=asked
+        )
 
     @classmethod
     def of_parts(

@@ -38,8 +38,9 @@ _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
-# landmarks.
-_FEW, _SMALL = 110.0, 0.06
+# landmarks; and where the prior is made of texts, which say more of the bulk.
+_FEW, _FEW_OF_TEXTS = (110.0, 0.06), (250.0, 0.09)
+_WORTH_ASKING = 4_000  # pairs
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 
@@ -48,8 +49,9 @@ _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safel
 class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
-    With fewer than some 110 evaluations per item (and 6 % of the pairs) and a prior, or
-    where there are not enough for landmarks (`fewpairs.methods.auto.few`):
+    With a prior and fewer than some 110 evaluations per item (and 6 % of the pairs;
+    with a prior of texts 250, and 9 %), or where there are not enough for landmarks
+    (`fewpairs.methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form.
@@ -168,7 +170,7 @@ class Auto(Method):
     def scattered(self, cost: Cost) -> float:
         """Return the share that are single pairs: all of few, else the refinement."""
         per_item = cost.per_item(self.price(cost))
-        few = per_item < min(_FEW, _SMALL * cost.n) and self.prior is not None
+        few = per_item < self._few_limit(cost.n)
         too_few = cost.lines(min(FEWEST_LANDMARKS, cost.n)) > self.price(cost)
         return 1.0 if few or too_few else _REFINED[self.purpose][0]
 
@@ -185,6 +187,8 @@ class Auto(Method):
             beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
             confirmed = stage.look(beyond if beyond >= 0 else spending.left)
             prior = stage.prior  # of several, as what was read weighs them
+            if prior is not None and not (confirmed or prior.asked):
+                prior = None
             in_range = _in_range(stage.random()[2])
             if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
@@ -199,6 +203,7 @@ class Auto(Method):
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage.weighing(spending, prior)
+        prior = work.prior
         if not _in_range(spending.columns):
             spending.buy_landmarks(spending.left)
             model = work.low_rank(proposing=False)
@@ -229,8 +234,18 @@ class Auto(Method):
         if len(spending.landmarks) >= FEWEST_LANDMARKS:
             return False
         per_item = 2 * spending.budget / (spending.calls * spending.n)
-        few = per_item < min(_FEW, _SMALL * spending.n) and self.prior is not None
+        few = per_item < self._few_limit(spending.n)
+        if self.prior is not None and not self.prior.asked:
+            # Finding out whether it says something must be a small part of the budget.
+            few = few and spending.budget >= _WORTH_ASKING * spending.calls
         return few or cost.lines(min(FEWEST_LANDMARKS, spending.n)) > spending.left
+
+    def _few_limit(self, n: int) -> float:
+        """Return the pairs per item up to which scattered pairs come first."""
+        if self.prior is None:
+            return 0.0
+        most, share = _FEW if self.prior.lexical is None else _FEW_OF_TEXTS
+        return min(most, share * n)
 
     def _student_pays(self, oracle: Oracle) -> bool:
         if self.student != "auto":

@@ -44,6 +44,7 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 # Share of the budget, and random pairs at least, that tell what the prior is worth and
 # how long evaluations take; fewer than the last tell nothing.
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
+_UNASKED = 0.03  # share of the budget for a prior that nobody asked for
 _ROUNDS = 8
 _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
 # Share of the others that is read where a student is in doubt, by purpose.
@@ -138,12 +139,15 @@ class FewStage:
         they are too few to tell although there were more, the prior is not confirmed.
         """
         spending = self.spending
-        fewest = min(_LOOKED * spending.calls, int(0.25 * spending.budget))
+        # One that nobody asked for must not cost much where it says nothing.
+        asked = self.prior is None or self.prior.asked
+        share = 0.25 if asked else _UNASKED
+        fewest = min(_LOOKED * spending.calls, int(share * spending.budget))
         self.draw(min(most, max(int(_TIMED * spending.budget), fewest)))
         i, j, values = self.random()
         self.prior = weighed(self.prior, i, j, values)
         if self.prior is None or len(values) < _TOLD:
-            return self.prior is not None and most >= spending.left
+            return self.prior is not None and asked and most >= spending.left
         return confirms(self.prior, i, j, values, spending.rng)
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.methods import residual
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.regularized import in_words
-from fewpairs.methods.weighing import pairs_of_columns, weighed, worth
+from fewpairs.methods.weighing import agrees, pairs_of_columns, weighed, worth
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
@@ -43,8 +43,10 @@ class LowRankStage:
             return cls(spending, prior)
         rng = np.random.default_rng(0)
         read = pairs_of_columns(spending.columns, spending.landmarks, rng)
-        work = cls(spending, weighed(prior, *read))
         i, j, values = (part[:_TOLD] for part in read)  # the first are random ones
+        if not (prior.asked or agrees(prior, spending.columns, spending.landmarks)):
+            return cls(spending, None)
+        work = cls(spending, weighed(prior, *read))
         work.told = worth(work.prior, i, j, values)
         return work
 

@@ -33,6 +33,7 @@ class Method(ABC):
 
     needs_symmetric: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = False  # has a field ``prior``
+    wants_prior: ClassVar[bool] = False  # is given one of texts, unless told otherwise
     # Whether growing reads the same columns again, which are then free.
     reuses_columns: ClassVar[bool] = False
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fewpairs.checks import check_number, check_whole
-from fewpairs.methods import Auto, Method, with_prior
+from fewpairs.methods import Method, with_prior
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
@@ -39,7 +39,7 @@ def told_of_prior(
     not ``everything`` is read.
     """
     by_itself = isinstance(prior, str) and prior == "auto"
-    none = not isinstance(method, Auto) or recipe.by_position or everything
+    none = not method.wants_prior or recipe.by_position or everything
     if by_itself and none:
         return method
     return with_prior(

@@ -110,6 +110,7 @@ class Auto(Method):
 
     needs_symmetric: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
+    wants_prior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         call = "fewpairs.Auto"

@@ -45,6 +45,7 @@ nothing is of order n²:
 | a round: scores, choice | n · candidates | 16 bytes a candidate |
 | what was read | one merge a round | 40 bytes a pair |
 | neighbors, duplicates, graph | as candidates | n · k |
+| a search | 1,000 items or more of every query | |
 | the report | a sample of 25,000 items | |
 
 The index (faiss, inverted lists) looks at 5,000 rows for a query at most, however many

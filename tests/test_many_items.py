@@ -8,6 +8,8 @@ from sklearn.metrics import adjusted_rand_score
 import fewpairs as fp
 from fewpairs.answers.above import pairs_above
 from fewpairs.answers.matching import find_matches
+from fewpairs.answers.pools import padded
+from fewpairs.similarity.priors import Prior
 from tests.conftest import in_groups
 
 N = 700
@@ -119,3 +121,64 @@ def test_no_block_of_many_items_is_ever_predicted(large, monkeypatch):
     assert len(find_matches(approx, 0.95).i) > 0
     with pytest.raises(AssertionError, match="a block of"):
         approx.neighbors(5, index="blocks")
+
+
+# --- searches -----------------------------------------------------------------
+
+
+@pytest.fixture
+def pooled(large, monkeypatch):
+    """Make pools small enough for a test."""
+    monkeypatch.setattr("fewpairs.answers.pools._FEWEST", 64)
+    monkeypatch.setattr("fewpairs.answers.pools._TIMES", 2)
+
+
+def hits(X, queries, found):
+    """Return the share of the ten most similar of some vectors that were found."""
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    asked = queries / np.linalg.norm(queries, axis=1, keepdims=True)
+    K = asked @ unit.T
+    K[K > 1 - 1e-9] = -np.inf  # the query itself
+    best = np.argsort(-K, axis=1)[:, :10]
+    return np.mean([np.isin(best[t], found.indices[t]).mean() for t in range(len(K))])
+
+
+@pytest.mark.parametrize("budget", [0.05, "8/item"])
+def test_a_search_among_many_looks_at_pools_and_finds_what_all_items_would(
+    pooled, budget, monkeypatch
+):
+    X, asked = in_groups(N), np.arange(0, N, 35)
+    approx = fp.approximate(X, fp.Cosine(), budget=budget, prior=X)
+    wide = []
+    block = Prior.block
+
+    def watched(prior, rows, columns):
+        wide.append(len(columns))
+        return block(prior, rows, columns)
+
+    monkeypatch.setattr(Prior, "block", watched)
+    found = approx.search(asked, 10, evaluations=40)
+    assert found.evaluations <= 40 * len(asked)
+    assert max(wide) < N
+    assert hits(X, X[asked], found) > 0.95
+    assert not (found.indices == asked[:, None]).any()
+
+
+def test_new_items_are_searched_for_in_pools_of_the_prior(pooled):
+    X = in_groups(N)
+    approx = fp.approximate(X, fp.Cosine(), budget="8/item", prior=X)
+    new = X[::50] + 0.01
+    found = approx.search(new, 10, evaluations=40, prior=new)
+    assert hits(X, new, found) > 0.9
+
+
+def test_pools_are_distinct_of_one_width_and_never_hold_the_query():
+    found = np.array([[1, 2, -1, 2], [5, 6, 7, 8]])
+    known = [np.array([9]), np.array([6])]
+    pools = padded(found, known, np.array([3, 5]), 10)
+    assert pools.tolist() == [[1, 2, 9], [6, 7, 8]]
+    pools = padded(found, [known[0], np.array([0, 9])], np.array([9, 5]), 10)
+    assert pools.shape == (2, 5)
+    assert set(pools[0]) >= {1, 2}
+    assert 9 not in pools[0]
+    assert (np.diff(pools, axis=1) > 0).all()

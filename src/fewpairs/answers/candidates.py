@@ -126,13 +126,27 @@ class Proposer:
         ]
         return np.hstack([nothing, *found])
 
+    def by_prior(self, vectors: NDArray[Any], count: int) -> Indices:
+        """Return (len(vectors), count) positions for new items, by the last view.
+
+        ``vectors`` are their embeddings; the last view is the prior's.
+        """
+        signs = self._views[-1].signs
+        asked = vectors if signs is None else vectors * signs
+        return self._near(
+            len(self._views) - 1, asked.astype(np.float32), min(count, self.n)
+        )
+
     def _search(self, which: int, rows: Indices, count: int) -> Indices:
-        view = self._views[which]
+        count = min(count + 1, self.n)  # the item itself is among them
+        return self._near(which, self._views[which].asked(rows), count)
+
+    def _near(self, which: int, asked: NDArray[np.float32], count: int) -> Indices:
         with self._building:
             if which not in self._made:
-                self._made[which] = product_search(view.held, self._by)
-        count = min(count + 1, self.n)  # the item itself is among them
-        return self._made[which].search(view.asked(rows), count)[0]
+                held = self._views[which].held
+                self._made[which] = product_search(held, self._by)
+        return self._made[which].search(asked, count)[0]
 
 
 def candidates_of(approx: Approximation, by: str | None = None) -> Proposer:

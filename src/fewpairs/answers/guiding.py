@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
+from fewpairs.matrix.entries import Entries
 from fewpairs.result.approximation import Approximation
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -19,6 +20,7 @@ __all__ = ["Guide", "evaluate_in_rounds", "guide_of", "prior_of"]
 
 _TAUGHT = 64  # known lines that the first guess is fitted to
 _TAUGHT_ENTRIES = 400_000
+_FEWEST_PAIRS = 30  # read one by one, that a curve is fitted to
 _BINS = 200  # of the prior, for a rising curve
 _QUANTILES = 4_096  # of the known values, for normal scores
 _TRIED, _TRIED_FOR = 24, 60  # known rows searched to compare scales; evaluations each
@@ -88,8 +90,9 @@ class Guide:
             values = known.scattered()[1]
             unit = _unit_of(values)
             mean = float((values / unit).mean()) if len(values) else 0.0
-            weights = np.array([mean, 0.0])
-            return cls(parts, np.zeros(known.n), weights, unit=unit)
+            curve = _of_scattered(known, prior, unit)
+            weights = np.array([mean if curve is None else 0.0, 0.0])
+            return cls(parts, np.zeros(known.n), weights, curve, unit=unit)
         rows = known.lines(lines, "rows").astype(np.float64)
         unit = _unit_of(rows)
         rows /= unit
@@ -194,6 +197,18 @@ def _first_guess(
     return effects, np.array([0.0, weight]), curve
 
 
+def _of_scattered(known: Entries, prior: Prior | None, unit: float) -> "_Curve | None":
+    """Fit a curve of the prior to pairs that were read one by one."""
+    keys, values = known.scattered()
+    some = np.random.default_rng(0).permutation(len(keys))[:_TAUGHT_ENTRIES]
+    i, j = known.ends(keys[some])
+    some, i, j = some[i != j], i[i != j], j[i != j]
+    if prior is None or len(some) < _FEWEST_PAIRS:
+        return None
+    cheap = prior.pairs(i, j).astype(np.float64)
+    return _Curve.through(cheap, values[some] / unit)
+
+
 class _Curve(NamedTuple):
     """A curve that only rises, or only falls, with a slope that breaks ties."""
 
@@ -266,8 +281,17 @@ def _tried(
 # --- rounds of evaluations ---------------------------------------------------------
 
 
+class Guesses(Protocol):
+    """What `evaluate_in_rounds` asks of a guide."""
+
+    def guess(
+        self, first: NDArray[Any], at: list[Indices], scores: list[NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Return the first guess, corrected by what queries scored at some items."""
+
+
 def evaluate_in_rounds(
-    guide: Guide,
+    guide: Guesses,
     first: NDArray[Any],
     known: tuple[list[Indices], list[NDArray[Any]]],
     read: Callable[[list[Indices]], list[NDArray[Any]]],

@@ -1,6 +1,6 @@
 """Search: the most similar items of a query, for a stated number of evaluations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
 from fewpairs.answers.neighbors import check_k
+from fewpairs.answers.pools import PooledGuide, padded, proposed
 from fewpairs.checks import check_flag, check_whole
 from fewpairs.errors import InputError
 from fewpairs.matrix.entries import Entries
@@ -20,6 +21,8 @@ from fewpairs.similarity.items import as_items, holds_items
 from fewpairs.types import Indices
 
 __all__ = ["Found", "search"]
+
+_Scored = tuple[list[Indices], list[NDArray[Any]]]  # items of queries, their scores
 
 _ENTRIES = 1 << 23  # guessed at once: queries side by side times items
 
@@ -165,6 +168,7 @@ class _Sought:
     landmarks: Indices
     prior: Any  # has block(rows, columns), or None
     prior_rows: Indices
+    approx: Approximation
     spent: list[int] = field(default_factory=list)  # evaluations of every request
 
     @classmethod
@@ -184,6 +188,7 @@ class _Sought:
                 approx.landmarks,
                 prior,
                 at,
+                approx,
             )
         oracle = reader.outside(asked.queries, call)
         beside = None
@@ -200,14 +205,18 @@ class _Sought:
             approx.landmarks,
             beside,
             new,
+            approx,
         )
 
     def found(self, k: int, number: int, rounds: int, shown: Progress) -> Found:
-        step = max(1, _ENTRIES // self.n)
+        proposed = self._proposed(number)
+        width = self.n if proposed is None else proposed.shape[1]
+        step = max(1, _ENTRIES // width)
         indices, values = [], []
         for start in range(0, len(self.positions), step):
             part = np.arange(start, min(start + step, len(self.positions)))
-            at, scores = self._search(part, (number, rounds), shown)
+            pool = None if proposed is None else proposed[part]
+            at, scores = self._search(part, pool, (number, rounds), shown)
             for own, score in zip(at, scores, strict=True):
                 order = np.lexsort((own, -score))[:k]
                 indices.append(own[order])
@@ -218,12 +227,20 @@ class _Sought:
             evaluations=sum(self.spent),
         )
 
+    def _proposed(self, number: int) -> Indices | None:
+        """Return the items that each query chooses from; ``None``: all."""
+        if (self.positions < self.n).all():
+            return proposed(self.approx, self.positions, None, number)
+        vectors = getattr(self.prior, "embeddings", None)
+        return proposed(self.approx, None, vectors, number)
+
     def _search(
-        self, queries: Indices, numbers: tuple[int, int], shown: Progress
+        self,
+        queries: Indices,
+        pool: Indices | None,
+        numbers: tuple[int, int],
+        shown: Progress,
     ) -> tuple[list[Indices], list[NDArray[Any]]]:
-        cheap = None
-        if self.prior is not None:
-            cheap = self.prior.block(self.prior_rows[queries], np.arange(self.n))
         own = self.positions[queries]
 
         def read(chosen: list[Indices]) -> list[NDArray[Any]]:
@@ -236,16 +253,57 @@ class _Sought:
             shown.advance(sum(sizes))
             return np.split(values, np.cumsum(sizes)[:-1])
 
+        known, prior_rows = self._known(own), self.prior_rows[queries]
+        # Landmarks spread over the items.
+        spread = self.landmarks if self.prior is None else None
+        if pool is not None:
+            return self._in_pools(
+                padded(pool, known[0], own, self.n), known, prior_rows, read, numbers
+            )
+        cheap = None
+        if self.prior is not None:
+            cheap = self.prior.block(prior_rows, np.arange(self.n))
         return evaluate_in_rounds(
             self.guide,
             self.guide.start(cheap, len(queries)),
-            self._known(own),
+            known,
             read,
             hidden=np.where(own < self.n, own, -1),
             numbers=numbers,
-            # Landmarks spread over the items.
-            spread=self.landmarks if self.prior is None else None,
+            spread=spread,
         )
+
+    def _in_pools(
+        self,
+        pools: Indices,
+        known: _Scored,
+        prior_rows: Indices,
+        read: Callable[[list[Indices]], list[NDArray[Any]]],
+        numbers: tuple[int, int],
+    ) -> _Scored:
+        """Search among some items of each query, by their places in its pool."""
+        guide = PooledGuide(self.guide, pools)
+        cheap = None
+        if self.prior is not None:
+            rows = zip(prior_rows, pools, strict=True)
+            blocks = [self.prior.block(row[None], some) for row, some in rows]
+            cheap = np.concatenate(blocks)
+        places = [
+            np.searchsorted(some, at) for some, at in zip(pools, known[0], strict=True)
+        ]
+
+        def items(at: list[Indices]) -> list[Indices]:
+            return [some[own] for some, own in zip(pools, at, strict=True)]
+
+        at, scores = evaluate_in_rounds(
+            guide,
+            guide.start(cheap, len(pools)),
+            (places, known[1]),
+            lambda chosen: read(items(chosen)),
+            hidden=np.full(len(pools), -1),
+            numbers=numbers,
+        )
+        return items(at), scores
 
     def _known(self, own: Indices) -> tuple[list[Indices], list[NDArray[Any]]]:
         """Return what the fit has read of the queries: it is free.
@@ -255,7 +313,14 @@ class _Sought:
         at: list[Indices] = []
         scores: list[NDArray[Any]] = []
         everything = np.arange(self.n)
+        scattered = not (self.known.columns or self.known.rows or self._has_holes)
         for query in own:
+            if query < self.n and scattered:
+                _, where, values = self.known.scattered_in_lines(query[None], "rows")
+                off = where != query
+                at.append(where[off])
+                scores.append(values[off])
+                continue
             known, values = np.zeros(self.n, dtype=bool), np.empty(self.n)
             if query < self.n:
                 row = np.full(self.n, query)
@@ -264,3 +329,7 @@ class _Sought:
             at.append(np.flatnonzero(known))
             scores.append(values[known])
         return at, scores
+
+    @property
+    def _has_holes(self) -> bool:
+        return bool(self.known.partial["columns"] or self.known.partial["rows"])

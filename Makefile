@@ -14,7 +14,7 @@ demo: $(VENV)/.installed  ## the similarity of the standard library's docstrings
 	$(BIN)/fewpairs demo
 
 test: $(VENV)/.installed-test $(VENV)/.browser  ## run the tests
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # else the workers' BLAS threads wait for each other's
 
 check: $(VENV)/.installed-check  ## lint, format and types
 	$(BIN)/ruff check .

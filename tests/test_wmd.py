@@ -302,17 +302,17 @@ def test_the_number_of_blas_threads_is_put_back(monkeypatch):
         found = threadpoolctl.threadpool_info()
         return {lib["num_threads"] for lib in found if lib["user_api"] == "blas"}
 
-    before = now()
-    with blas_threads.single_threaded(), blas_threads.single_threaded():
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        with blas_threads.single_threaded(), blas_threads.single_threaded():
+            assert now() == {1}
+        assert now() == {2}
+        one, two = blas_threads.single_threaded(), blas_threads.single_threaded()
+        one.__enter__()
+        two.__enter__()
+        one.__exit__(None, None, None)  # ends before the one that began later
         assert now() == {1}
-    assert now() == before
-    one, two = blas_threads.single_threaded(), blas_threads.single_threaded()
-    one.__enter__()
-    two.__enter__()
-    one.__exit__(None, None, None)  # ends before the one that began later
-    assert now() == {1}
-    two.__exit__(None, None, None)
-    assert now() == before
+        two.__exit__(None, None, None)
+        assert now() == {2}
 
 
 def test_lower_bounds_never_exceed_the_distance_and_come_close():

@@ -56,8 +56,9 @@ class Auto(Method):
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a ridge
-       regression learns from all that was read and says which pairs to read next:
-       those that look most similar, best of every item first.
+       regression learns from all that was read and says which pairs to read next: with
+       a student mostly those of which it is in doubt whether they belong to an item's
+       ten most similar, else those that look most similar; best of every item first.
     3. Held-out random pairs say in which region the student is right.
 
     With more of them:

@@ -46,29 +46,35 @@ def time_pairs(
     ``most``, or one; they are kept like any others. ``within`` a tile, they are those
     of its first rows and columns: the rest of it, and all others, stay whole blocks.
     """
-    size, each = 1, oracle.seconds / max(1, oracle.evaluations)
     left = max(1, most // oracle.cost.calls)
     places = None if within is None else _corner(within, left, rng)
-    while size <= left:
+    size, spent = 1, 0.0
+    rates = [oracle.seconds / max(1, oracle.evaluations)]
+    while size <= left and spent < _SECONDS:
         if places is None:
             i, j = oracle.read.sample_unknown(size, rng)
         else:
             (i, j), places = places[:, :size], places[:, size:]
         if not len(i):
             break
-        before, inside = oracle.evaluations, oracle.seconds
-        started = time.perf_counter()
-        oracle.pairs(i, j)
-        took, done = time.perf_counter() - started, oracle.evaluations - before
-        if oracle.width == 1:  # looking up and keeping a value is computing
-            took = oracle.seconds - inside
-        if done:
-            each = took / done
-        if took > _SECONDS:
-            break
-        left -= size
-        size *= _GROWTH
-    return each
+        took, done = _timed(oracle, i, j)
+        spent, left = spent + took, left - size
+        if done and _GROWTH * size <= left and took < _SECONDS / _GROWTH**2:
+            size, rates = _GROWTH * size, [took / done]
+        elif done:  # several of the largest: one may have been held up
+            rates.append(took / done)
+    return median(rates[1:] or rates)
+
+
+def _timed(oracle: Oracle, i: Indices, j: Indices) -> tuple[float, int]:
+    """Read pairs; return seconds and evaluations."""
+    before, inside = oracle.evaluations, oracle.seconds
+    started = time.perf_counter()
+    oracle.pairs(i, j)
+    took = time.perf_counter() - started
+    if oracle.width == 1:  # looking up and keeping a value is computing
+        took = oracle.seconds - inside
+    return took, oracle.evaluations - before
 
 
 def _corner(tile: Tile, most: int, rng: np.random.Generator) -> Indices:

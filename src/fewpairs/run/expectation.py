@@ -11,7 +11,7 @@ from fewpairs.run.measured import CURVES, Measured, Reached
 
 __all__ = ["Expectation", "approximating_seconds", "exact_seconds", "expect", "shares"]
 
-_TAKING = 2e-9  # seconds that looking at a value takes, in a pass over all pairs
+_TAKING = 4e-9  # seconds that looking at a value takes, in a pass over all pairs
 # Seconds per item that answering by an approximation takes, on two cores.
 _ANSWERING = 4e-4
 # And computing, where there is no curve.
@@ -90,7 +90,7 @@ def exact_seconds(rates: Rates, evaluations: int) -> float:
 
     >>> from fewpairs.reading.timing import Rates
     >>> round(exact_seconds(Rates(tile=8e-9, pair=1e-6), 10**9))
-    10
+    12
     """
     return (rates.tile + _TAKING) * evaluations
 

@@ -41,7 +41,7 @@ __all__ = ["AUTO", "PRIOR", "Job"]
 
 AUTO = "auto"
 PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
-_SAMPLED = 20_000  # pairs that are timed one by one, at most
+_SAMPLED = 80_000  # pairs that are timed one by one, at most
 
 
 @dataclass

@@ -33,6 +33,7 @@ from fewpairs.similarity.priors import Prior
 __all__ = ["Plan", "plan"]
 
 _MOST = 20_000  # pairs that are timed one by one
+_QUICK = 80_000  # where they are quick
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
@@ -280,6 +281,6 @@ def _rates(oracle: Oracle, most: int, rng: np.random.Generator) -> Rates:
     if not oracle.has_blocks or not tiles:
         pair = time_pairs(oracle, most, rng)
         return Rates(pair, pair)
-    pair = time_pairs(oracle, _MOST, rng, within=tiles[-1])
+    pair = time_pairs(oracle, _QUICK, rng, within=tiles[-1])
     tile, _ = time_tiles(oracle, pair, tiles)
     return Rates(tile, pair)

@@ -106,7 +106,7 @@ def found(approx: Approximation) -> str | None:
     """
     model, known = approx.model, approx.known
     lines = known.line_indices()
-    if model.is_low_rank or model.student is not None:
+    if model.is_low_rank or model.student is not None or model.correction is not None:
         return None
     if len(lines) * known.n > _QUICK or not approx.certificate.tells:
         return None

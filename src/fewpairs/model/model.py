@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.model.blend import Blend
+from fewpairs.model.correction import Correction
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -22,7 +23,7 @@ _BLOCK = 1 << 22  # entries predicted at once
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """K ≈ guard(curve(prior) + low rank), or guard(student), under ceilings.
+    """K ≈ guard(correction(curve(prior) + low rank)), or guard(student).
 
     Every method returns one. Each component but the low rank is optional, and the low
     rank may be of rank 0. A component that answers in place of prior and low rank, as
@@ -38,6 +39,9 @@ class Model:
         What was done and why, for the receipt.
     prior, curve
         A cheap similarity, and the curve that takes it to K's scale.
+    correction
+        Bends what prior and low rank predict to what was read; not asked where there
+        is a student.
     student
         Answers in place of prior and low rank where it is there; both are its inputs.
     blend
@@ -63,6 +67,7 @@ class Model:
     words: str
     prior: Prior | None = None
     curve: Curve | None = None
+    correction: Correction | None = None
     student: Student | None = None
     blend: Blend | None = None
     guard: Guard | None = None
@@ -97,8 +102,8 @@ class Model:
     @property
     def is_low_rank(self) -> bool:
         """Whether the low rank is all there is."""
-        others = (self.prior, self.curve, self.student, self.guard, self.ceilings)
-        return all(component is None for component in others)
+        others = (self.prior, self.curve, self.correction, self.student, self.guard)
+        return all(component is None for component in (*others, self.ceilings))
 
     @property
     def signature(self) -> NDArray[Any] | None:
@@ -116,7 +121,8 @@ class Model:
 
     def lean(self) -> "Model":
         """Return the same without a prior that no prediction needs."""
-        idle = self.curve is None and self.student is None
+        used = (self.curve, self.correction, self.student)
+        idle = all(component is None for component in used)
         return replace(self, prior=None) if idle else self
 
     # --- what it answers -----------------------------------------------------------
@@ -165,11 +171,12 @@ class Model:
 
     def before_guard(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the prediction of pairs without guard and ceilings."""
-        if self.curve is None and self.student is None:
+        if self.curve is None and self.student is None and self.correction is None:
             return self.low_rank.pairs(i, j)  # a prior that only proposes is not asked
         inputs = self.inputs(i, j)
         if self.student is None:
-            return inputs.base
+            bent = self.correction
+            return inputs.base if bent is None else bent.pairs(inputs)
         scored = self.student.pairs(inputs).astype(inputs.base.dtype, copy=False)
         return scored if self.blend is None else self.blend(scored, inputs.base)
 
@@ -195,6 +202,8 @@ class Model:
         if self.student is not None:
             scored = self.student.block(inputs).astype(out.dtype, copy=False)
             out = scored if self.blend is None else self.blend(scored, out)
+        elif self.correction is not None:
+            out = self.correction.block(inputs)
         if self.guard is not None:
             out = self.guard.apply(out)
         if self.ceilings is not None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.model.blend import Blend
+from fewpairs.model.correction import Correction
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -22,6 +23,16 @@ __all__ = ["as_json", "as_number", "read_model", "write_model"]
 
 Put = Callable[[str, NDArray[Any]], None]
 Get = Callable[[str], NDArray[Any]]
+
+_CORRECTION = (
+    "base_knots",
+    "base_levels",
+    "cheap_knots",
+    "cheap_levels",
+    "levels",
+    "features",
+    "vectors",
+)
 
 
 def write_model(model: Model, put: Put) -> dict[str, Any]:
@@ -161,6 +172,7 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
         "ceilings": model.ceilings is not None,
         "feature signs": model.feature_signs is not None,
         **_write_blend(model.blend),
+        **_write_correction(model.correction, put),
         "student": None
         if student is None
         else {
@@ -180,6 +192,22 @@ def _write_blend(blend: Blend | None) -> dict[str, Any]:
     if blend is None:
         return {}
     return {"blend": [blend.edges.tolist(), blend.shares.tolist()]}
+
+
+def _write_correction(correction: Correction | None, put: Put) -> dict[str, Any]:
+    """Write it, if there is one: folders from before have none."""
+    if correction is None:
+        return {}
+    for name in _CORRECTION:
+        put(f"correction-{name.replace('_', '-')}", getattr(correction, name))
+    return {"correction": {"rise": correction.rise}}
+
+
+def _read_correction(facts: dict[str, Any] | None, get: Get) -> Correction | None:
+    if facts is None:
+        return None
+    arrays = {name: get(f"correction-{name.replace('_', '-')}") for name in _CORRECTION}
+    return Correction(**arrays, rise=facts["rise"])
 
 
 def _read_components(
@@ -213,6 +241,7 @@ def _read_components(
         "ceilings": get("ceilings") if facts["ceilings"] else None,
         "feature_signs": get("feature-signs") if facts["feature signs"] else None,
         "blend": blend and Blend(*map(np.array, blend)),
+        "correction": _read_correction(facts.get("correction"), get),
         "student": student
         and Student(
             pair_network.from_arrays(

@@ -168,7 +168,8 @@ def _factored_rows(model: Model, call: str) -> tuple[Rows, Rows]:
             )
             raise InputError(msg)
         constant = float(curve.coefficients[0]) - curve.slope * curve.center
-    if model.student is None and model.guard is not None:  # else it is the student's
+    bare = model.student is None and model.correction is None
+    if bare and model.guard is not None:  # else it is theirs
         scale = model.guard.slope
         rows = rows * np.sqrt(abs(scale))
         signs = signs * np.sign(scale)

@@ -55,10 +55,11 @@ class Auto(Method):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form.
-    2. In rounds, a student (where evaluations are slow, or ``student=True``) or a ridge
-       regression learns from all that was read and says which pairs to read next: with
-       a student mostly those of which it is in doubt whether they belong to an item's
-       ten most similar, else those that look most similar; best of every item first.
+    2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
+       correction in closed form learns from all that was read, and says which pairs to
+       read next: with a student mostly those of which it is in doubt whether they
+       belong to an item's ten most similar, else those that look most similar; best of
+       every item first. It answers in the end.
     3. Held-out random pairs say in which region the student is right.
 
     With more of them:
@@ -182,7 +183,7 @@ class Auto(Method):
         budget = self.price(oracle.cost)
         spending = Spending(oracle, budget, self.sampling, rng, draw_rng)
         n, cost = oracle.n, oracle.cost
-        prior = self.prior
+        prior, confirmed = self.prior, self.prior is not None
         if self._few(cost, spending):
             stage = FewStage(spending, prior, self.purpose)
             # Landmarks stay in reach, for a prior that says nothing.
@@ -197,7 +198,8 @@ class Auto(Method):
                 stage.prior = prior if confirmed else None
                 few = stage.fit(learns, self.student_seconds, student_rng)
                 same = stage.chosen < _UNCHANGED * cost.pairs
-                return guarded(spending, *few, random=stage.random() if same else None)
+                random = stage.random() if same else None
+                return guarded(spending, *few, random=random, prior=prior)
             if beyond < 0:
                 stage.draw(spending.left)
                 why = "values too large or small for anything else"
@@ -219,13 +221,13 @@ class Auto(Method):
                 work, work.low_rank(), self.student_seconds, student_rng
             )
         else:
-            if prior is None:  # candidates are less likely right
+            if not confirmed:  # candidates are less likely right
                 refined *= 0.8
             refined *= work.refinement_pays()
             spending.buy_landmarks(spending.left - refined)
             model = work.low_rank()
             model, words = refine(work, model, int(min(refined, spending.left)))
-        return guarded(spending, model, work.described, words)
+        return guarded(spending, model, work.described, words, prior=work.prior)
 
     def _few(self, cost: Cost, spending: Spending) -> bool:
         """Tell whether scattered pairs are likely a better buy than landmarks.

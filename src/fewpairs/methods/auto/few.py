@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.auto.borderline import worth_reading
 from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.confirming import confirms, tops_stand_out
+from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
-from fewpairs.methods.auto.pair_regression import (
-    PairRegression,
-    confirms,
-    item_features,
-)
+from fewpairs.methods.auto.pair_regression import PairRegression, item_features
 from fewpairs.methods.auto.proposals import propose, searching
-from fewpairs.methods.auto.ranking import Ranking
-from fewpairs.methods.auto.refinement import Last, put_under
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
 from fewpairs.methods.weighing import weighed, worth
@@ -45,6 +41,7 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 # how long evaluations take; fewer than the last tell nothing.
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 _UNASKED = 0.03  # share of the budget for a prior that nobody asked for
+_TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
 _ROUNDS = 8
 _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
 # Share of the others that is read where a student is in doubt, by purpose.
@@ -54,7 +51,7 @@ _STEPS, _LAST_STEPS = 250, 1_500
 _PAIRS_PER_STEPS, _MOST_TIMES = 60_000, 8
 _UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
-_VECTORS = 64  # of them that a ridge regression takes products of
+_OWN = 12  # directions of the embeddings that every item has weights for
 _DIRECTIONS = 96  # of the embeddings that a student starts from
 
 
@@ -76,9 +73,18 @@ class _Scorer(Protocol):
     ----------
     answers
         Whether the model will answer as it scores.
+    rounds
+        How many there are.
+    expands
+        In every how many-th neighbors of neighbors are proposed.
+    scores_all
+        In every how many-th all candidates are scored, not the best of each item alone.
     """
 
     answers: bool
+    rounds: int
+    expands: int
+    scores_all: int
 
     def learn(self, training: "_Read", *, last: bool, label: str) -> None:
         """Learn from what was read."""
@@ -113,7 +119,7 @@ class FewStage:
        the prior and neighbors of neighbors, and some are read, best of every item
        first. The scorer is a student where training pays; then most of what is read
        are pairs of which it is in doubt (`fewpairs.methods.auto.borderline`). Else it
-       is a ridge regression (`Ranking`), and the most promising are read.
+       is a correction of the model, in closed form (`Correcting`).
     3. Held-out random pairs say in which region the student answers.
     """
 
@@ -135,8 +141,9 @@ class FewStage:
         """Buy some random pairs, and tell whether they confirm the prior.
 
         By an F-test of a cubic of the prior and sums of the items' features, against
-        the mean. They also tell how long evaluations take. ``most``: evaluations; where
-        they are too few to tell although there were more, the prior is not confirmed.
+        the mean; else by whether the pairs that it puts first lie above them. They also
+        tell how long evaluations take. ``most``: evaluations; where they are too few to
+        tell although there were more, the prior is not confirmed.
         """
         spending = self.spending
         # One that nobody asked for must not cost much where it says nothing.
@@ -148,7 +155,24 @@ class FewStage:
         self.prior = weighed(self.prior, i, j, values)
         if self.prior is None or len(values) < _TOLD:
             return self.prior is not None and asked and most >= spending.left
-        return confirms(self.prior, i, j, values, spending.rng)
+        if confirms(self.prior, i, j, values, spending.rng):
+            return True
+        return asked and tops_stand_out(self._tops(self.prior), values)
+
+    def _tops(self, prior: Prior) -> NDArray[Any]:
+        """Buy what the prior puts first of a few items; return the values."""
+        spending, n = self.spending, self.spending.n
+        number = min(_TOPS, int(0.1 * spending.left) // spending.calls, n // 2)
+        if not number:
+            return np.empty(0)
+        i = np.sort(spending.rng.permutation(n)[:number])
+        cheap = prior.block(i, np.arange(n)).astype(np.float32)
+        cheap[np.arange(number), i] = -np.inf
+        j = cheap.argmax(axis=1)
+        keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
+        i, j = keys // n, keys % n
+        unread = ~spending.oracle.read.lookup(i, j)[0]
+        return spending.read(i[unread], j[unread])
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""
@@ -181,8 +205,8 @@ class FewStage:
         trained = None
         if learns:
             trained = _Trained.start(self, model, read, seconds, rng)
-        ranked = _Ranked(item_features(self.prior, _VECTORS, rng), spending.rng)
-        last, count = self._rounds(model, read, trained or ranked)
+        own = CorrectionScorer(item_features(self.prior, _OWN, rng), n, spending.rng)
+        count = self._rounds(model, read, trained or own)
         self.chosen = count
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
@@ -196,7 +220,7 @@ class FewStage:
             words.append(trained.words)
             # What is unread may well lie above what was read: the student was sure.
             return model, described, words
-        return put_under(model, last), described, words
+        return replace(model, correction=own.correction), described, words
 
     def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
         """Return what an earlier run has read, which is not a uniform sample."""
@@ -208,27 +232,25 @@ class FewStage:
         known.add(model.inputs(a[off], b[off]), values[off])
         return known
 
-    def _rounds(
-        self, model: Model, read: _Read, scorer: _Scorer
-    ) -> tuple[Last | None, int]:
-        """Read what looks most similar, in rounds; return the last, and how many."""
+    def _rounds(self, model: Model, read: _Read, scorer: _Scorer) -> int:
+        """Read what looks most similar, in rounds; return how many pairs."""
         spending = self.spending
         count, done = spending.left // spending.calls, 0
         known = spending.oracle.read
-        last: Last | None = None
         error = 0.0  # of the scorer, where it answers in the end
         if not count or self.prior is None:
-            return last, done
+            return done
         spending.oracle.note("finding candidates")
         by = searching(spending.oracle)
         found = propose(model, known, self._depth(count), by=by)
-        for turn in range(_ROUNDS):
-            scorer.learn(read, last=False, label=f"round {turn + 1} of {_ROUNDS}")
-            wanted = (count - done) // (_ROUNDS - turn)
-            found.score_anew(
-                scorer.score, None if turn % 4 == 0 else self._near(wanted)
-            )
-            found = expand(found, model, known, scorer.score, _HOPS)
+        rounds = scorer.rounds
+        for turn in range(rounds):
+            scorer.learn(read, last=False, label=f"round {turn + 1} of {rounds}")
+            wanted = (count - done) // (rounds - turn)
+            every = turn % scorer.scores_all == 0
+            found.score_anew(scorer.score, None if every else self._near(wanted))
+            if turn % scorer.expands == scorer.expands - 1:
+                found = expand(found, model, known, scorer.score, _HOPS)
             orders = self._orders(found, wanted, turn, error)
             inputs = found.choose_by_several(known, orders)
             if not len(inputs):
@@ -237,10 +259,9 @@ class FewStage:
             if scorer.answers:
                 error = float(np.std(values - scorer.score(inputs)))
             done += len(inputs)
-            last = Last(inputs.i, inputs.j, values)
             read.chosen.add(inputs, values)
         scorer.learn(read, last=True, label="last round")
-        return last, done
+        return done
 
     def _orders(
         self, found: Candidates, wanted: int, turn: int, error: float
@@ -277,6 +298,7 @@ class _Trained:
     """A student, trained on from round to round."""
 
     answers = True
+    rounds, expands, scores_all = _ROUNDS, 1, 4
 
     def __init__(self, student: Student, timed: TimedTraining, times: int) -> None:
         self.student = student
@@ -323,33 +345,6 @@ class _Trained:
             f"a student trained on {self._pairs:,} pairs in {self._timed.spent:.0f} s; "
             "left, right, embedding and linkage are of the low rank, not of the student"
         )
-
-
-class _Ranked:
-    """A ridge regression, fitted anew in every round."""
-
-    answers = False
-
-    def __init__(
-        self, vectors: NDArray[np.float32] | None, rng: np.random.Generator
-    ) -> None:
-        self._ranking = Ranking(vectors)
-        self._rng = rng
-        self._fitted = False
-
-    def learn(self, training: _Read, *, last: bool, label: str) -> None:  # noqa: ARG002
-        """Fit to chosen and to random pairs, of equal weight."""
-        if last or not len(training.chosen):
-            return
-        both = training.chosen + training.uniform
-        sizes = len(training.chosen), len(training.uniform)
-        weights = [np.full(size, len(both) / max(1, size)) for size in sizes]
-        self._ranking.fit(both.inputs, both.values, np.concatenate(weights), self._rng)
-        self._fitted = True
-
-    def score(self, inputs: PairInputs) -> NDArray[Any]:
-        """Return its predictions; before it is fitted those of the model."""
-        return self._ranking.score(inputs) if self._fitted else inputs.base
 
 
 def _student_features(

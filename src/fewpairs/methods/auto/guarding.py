@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods.auto.spending import Spending
+from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.model.row_maps import RowMap
+from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
 __all__ = ["guarded", "mean_of"]
 
 _HELD = 0.02  # error, as a share of the spread, that needs no bounds
+_LITTLE = 0.01  # of the spread, that a prior moves pairs which nothing predicts
+_FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond it
 FEWEST_LANDMARKS = 4
 
 
@@ -27,11 +31,13 @@ def guarded(
     words: list[str],
     *,
     random: tuple[Indices, Indices, NDArray[Any]] | None = None,
+    prior: Prior | None = None,
 ) -> Model:
     """Shrink the result as far as random pairs do not confirm it.
 
     ``random``: pairs that were drawn before and their values, for means of all of
-    them; none where reading has left other pairs since.
+    them; none where reading has left other pairs since. ``prior``: what orders the
+    pairs where nothing predicts them.
     """
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
@@ -43,11 +49,15 @@ def guarded(
         if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
+    if guard is None and random is not None:
+        usual = _usual(truth)
+        guard, verdict = _verdict(guess[usual], truth[usual], low, high)
     if random is not None and not _in_order(guess, truth):
         guard = None
     if guard is None:
         values = truth if random is None else np.concatenate([truth, random[2]])
-        return mean_of(spending, values, f"nothing predicts the pairs ({described})")
+        why = f"nothing predicts the pairs ({described})"
+        return _ordered(mean_of(spending, values, why), prior, i, j, values)
     if random is not None and guard.offset != 0:
         # A few last pairs tell the level less well than all that were drawn.
         before = model.pairs(random[0], random[1]).astype(np.float64)
@@ -57,6 +67,16 @@ def guarded(
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()
+
+
+def _usual(truth: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which values are not far out: a few of them hide what holds for others.
+
+    Predictions that are far out stay: they are what a guard is there for.
+    """
+    low, middle, high = np.quantile(truth, [0.1, 0.5, 0.9])
+    usual = np.abs(truth - middle) <= _FAR * (high - low)
+    return usual if np.mean(~usual) <= _RARE else np.ones(len(truth), dtype=bool)
 
 
 def _in_order(guess: NDArray[Any], truth: NDArray[Any]) -> bool:
@@ -83,6 +103,29 @@ def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Model:
     )
     words = f"{why}: every unread pair gets the mean of random ones, {mean:.4g}"
     return Model(low_rank, spending.landmarks.astype(np.int64), words)
+
+
+def _ordered(
+    model: Model,
+    prior: Prior | None,
+    i: Indices,
+    j: Indices,
+    values: NDArray[Any],
+) -> Model:
+    """Let a prior order what has one mean, by so little that it does no harm.
+
+    Random pairs may not confirm a prior that knows near-duplicates.
+    """
+    if prior is None or not len(i):
+        return model
+    cheap = prior.pairs(i, j).astype(np.float64)
+    center, scale = float(cheap.mean()), float(cheap.std())
+    little = _LITTLE * float(values.std())
+    if not scale or not little:
+        return model
+    curve = Curve(center, scale, np.array([0.0, little]))
+    words = f"{model.words}, in the order of the prior"
+    return replace(model, prior=prior, curve=curve, proposer=prior, words=words)
 
 
 def _pooled(spending: Spending, mean: float, variance: float) -> float:

@@ -29,18 +29,15 @@ from fewpairs.model.row_maps import RowMap, effect_columns
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["PairRegression", "confirms", "item_features"]
+__all__ = ["PairRegression", "item_features"]
 
 _DIRECTIONS = 64  # of the items' features
 _PAIRS_PER_FEATURE = 12  # at least
+_FEWEST = 250  # pairs that tell more than a line through the prior
 _CHUNK = 1 << 16  # pairs whose features are made at once
 _PROBED = 128  # items whose priors with all others stand in for embeddings
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
-_TESTED, _LEVEL = (
-    10,
-    1e-3,
-)  # features, and the level, of a test whether it says anything
 
 
 def item_features(
@@ -63,40 +60,6 @@ def item_features(
     found = np.asarray(found[:, :directions], dtype=np.float32)
     size = float(np.sqrt(np.mean(np.sum(found.astype(np.float64) ** 2, axis=1))))
     return None if size == 0 or not np.isfinite(size) else found / np.float32(size)
-
-
-def confirms(
-    prior: Prior,
-    i: Indices,
-    j: Indices,
-    values: NDArray[Any],
-    rng: np.random.Generator,
-) -> bool:
-    """Tell whether random pairs confirm that a prior says something of their values.
-
-    An F-test at the level of 0.001: its powers and sums of the items' features against
-    the mean alone.
-    """
-    from scipy import special  # takes a tenth of a second
-
-    cheap = prior.pairs(i, j).astype(np.float64)
-    t = (cheap - cheap.mean()) / (float(cheap.std()) or 1.0)
-    parts = [np.vander(t, _POWERS + 1, increasing=True)]
-    e = item_features(prior, _TESTED, rng)
-    if e is not None:
-        parts.append((e[i] + e[j]).astype(np.float64))
-    X = np.hstack(parts)
-    y = np.asarray(values, dtype=np.float64) - float(np.mean(values))
-    total = float(y @ y)
-    if total == 0:
-        return False
-    left = y - X @ np.linalg.lstsq(X, y, rcond=None)[0]
-    unexplained = float(left @ left) / total
-    features, free = X.shape[1] - 1, len(y) - X.shape[1]
-    if unexplained <= 0:
-        return True
-    ratio = (1 - unexplained) / unexplained * free / features
-    return bool(special.fdtrc(features, free, ratio) < _LEVEL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +97,12 @@ class PairRegression:
         self._references = np.sort(rng.permutation(n)[: min(_REFERENCES, n)])
 
     def fit(self, i: Indices, j: Indices, values: NDArray[Any]) -> Model:
-        """Return the model of these pairs and their values."""
+        """Return the model of these pairs and their values.
+
+        Too few of them tell no more than a line through the prior.
+        """
+        if self.prior is not None and len(values) < _FEWEST:
+            return self._line(self.prior, i, j, values)
         setting = self._setting(i, j, values)
         y = (np.asarray(values, dtype=np.float64) - setting.center) / setting.scale
         effects = self._solve(i, j, y, setting)
@@ -144,6 +112,20 @@ class PairRegression:
             setting = replace(setting, rows=(a - a.mean()) / spread)
             effects = self._solve(i, j, y, setting)
         return self._model(effects, setting)
+
+    def _line(
+        self, prior: Prior, i: Indices, j: Indices, values: NDArray[Any]
+    ) -> Model:
+        """Return the model of a line through the prior, and nothing else."""
+        cheap = prior.pairs(i, j).astype(np.float64)
+        center, spread = float(cheap.mean()), float(cheap.std()) or 1.0
+        unit = float(np.std(values)) or 1.0
+        y = (np.asarray(values, dtype=np.float64) - np.mean(values)) / unit
+        slope = float(np.mean((cheap - center) / spread * y))
+        weights = np.concatenate([[0.0, slope], np.zeros(self._powers - 2)])
+        setting = _Setting(float(np.mean(values)), unit, center, spread, None)
+        noise = max(1.0 - slope**2, 1e-4)
+        return self._model(Effects(weights, np.zeros(self.n), noise, 1e-4), setting)
 
     @property
     def _powers(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fewpairs.kernels.linalg.blas_threads import Threads
+from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.kernels.pair_network import torch_prediction, torch_training
 from fewpairs.kernels.pair_network.adam import (
     Adam,
@@ -26,6 +27,7 @@ from fewpairs.kernels.pair_network.network import (
     predict_block,
     train,
 )
+from fewpairs.kernels.pair_network.row_steps import RowSteps
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="torch is not installed"
@@ -376,3 +378,63 @@ def test_importing_the_trainers_imports_no_torch():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "False"
+
+
+# --- rows that a batch touches ------------------------------------------------
+
+
+def test_rows_that_are_touched_in_every_step_take_those_of_rmsprop_and_average():
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((5, 3)).astype(np.float32)
+    steps = RowSteps(values.copy(), 0.1)
+    theta, square = values.astype(np.float64), np.zeros((5, 3))
+    average = None
+    for t, weight in enumerate([0.0, 0.0, 1.0, 0.5, 0.25]):
+        g = rng.standard_normal((2, 5, 3)).astype(np.float32)
+        positions = np.tile(np.arange(5, dtype=np.int32), 2)
+        steps.step(positions, g.reshape(10, 3), 1.0, weight)
+        total = g.sum(axis=0)
+        square = 0.999 * square + 0.001 * total**2
+        theta = theta - 0.1 * total / np.sqrt(square / (1 - 0.999 ** (t + 1)))
+        if weight:
+            average = theta if average is None else average + weight * (theta - average)
+    np.testing.assert_allclose(steps.values, theta, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(steps.result, average, rtol=1e-4, atol=1e-5)
+
+
+def test_the_average_of_a_row_that_rests_is_made_up_for():
+    steps = RowSteps(np.zeros((2, 1), np.float32), 1.0)
+    average = np.zeros(2)
+    for t, weight in enumerate([1.0, 0.5, 0.3, 0.2, 0.1]):
+        row = 0 if t in (1, 4) else 1  # row 0 rests for two steps
+        steps.step(np.array([row], np.int32), np.ones((1, 1), np.float32), 1.0, weight)
+        average += weight * (steps.values[:, 0] - average)
+    np.testing.assert_allclose(steps.result[:, 0], average, rtol=1e-5)
+
+
+def test_moving_only_what_is_touched_learns_as_much(monkeypatch):
+    rng = np.random.default_rng(0)
+    hidden = rng.standard_normal((600, 6))
+    i, j = rng.integers(600, size=(2, 8_000))
+    targets = np.tanh(np.einsum("td,td->t", hidden[i], hidden[j]))
+    seen = hidden + 0.3 * rng.standard_normal(hidden.shape)
+    errors = []
+    for many in (10**9, 0):
+        monkeypatch.setattr(pair_network, "_MANY", many)
+        network = PairNetwork.start(
+            seen.astype(np.float32), 0, hidden=(32, 16), rng=np.random.default_rng(1)
+        )
+        nothing = np.empty((8_000, 0), np.float32)
+        pair_network.train(
+            network,
+            i[1_000:],
+            j[1_000:],
+            nothing[1_000:],
+            targets[1_000:],
+            steps=400,
+            batch=256,
+            rng=np.random.default_rng(2),
+        )
+        found = pair_network.predict(network, i[:1_000], j[:1_000], nothing[:1_000])
+        errors.append(np.mean((found - targets[:1_000]) ** 2))
+    assert errors[1] < 1.15 * errors[0] < 0.5 * np.var(targets)

@@ -32,6 +32,7 @@ from fewpairs.kernels.pair_network.gradient import (
     Samples,
     views,
 )
+from fewpairs.kernels.pair_network.row_steps import RowSteps
 
 __all__ = [
     "PairNetwork",
@@ -48,6 +49,8 @@ Positions = NDArray[np.integer[Any]]
 
 # Chunks of pairs, or rows of a block, that a thread takes before it asks for more.
 _STRIP = 32
+# Items from which on a step moves only those that its batch touches.
+_MANY = 32_768
 
 
 @final
@@ -246,9 +249,10 @@ def train(
 ) -> int:
     """Fit the network to ``targets`` by least squares, in place; return the steps done.
 
-    AdamW on batches drawn with replacement. The network goes on from where it is, the
-    optimizer starts anew. In the end the network is the running average of its
-    parameters over the last steps (`kernels.adam.averaging_weight`).
+    AdamW on batches drawn with replacement; of more than 32,768 items only those of the
+    batch move in a step (`kernels.pair_network.row_steps`). The network goes on from
+    where it is, the optimizer starts anew. In the end the network is the running
+    average of its parameters over the last steps (`kernels.adam.averaging_weight`).
 
     Parameters
     ----------
@@ -282,14 +286,20 @@ def train(
     ends = np.empty((2, batch, network.items.shape[1]), np.float32)
     positions = np.empty((2, batch), np.int32)
     parts = _parts(network, vector, ends, positions, dropout, rng)
-    to_items = [np.empty(0, np.float32)] * 2
-    groups = [Group(network.items.size, to_items, 0, rate * items_rate, 0.0)]
+    to_items, size = [np.empty(0, np.float32)] * 2, network.items.size
+    groups = [Group(size, to_items, 0, rate * items_rate, 0.0)]
     offset, to_weights = 0, [part.gradient for part in parts]
     for name, parameter in list(arrays(network).items())[1:]:
         kept = 0.0 if name.endswith("bias") else decay
         groups.append(Group(parameter.size, to_weights, offset, rate, kept))
         offset += parameter.size
-    optimizer = Adam(vector, groups)
+    touched: RowSteps | None = None
+    if len(network.items) > _MANY:
+        items = vector[:size].reshape(network.items.shape)
+        touched = RowSteps(items, rate * items_rate)
+        optimizer = Adam(vector[size:], groups[1:])
+    else:
+        optimizer = Adam(vector, groups)
 
     def scatter(end: int) -> None:
         to_items[end] = _add_up(positions[end], ends[end], len(network.items))
@@ -299,14 +309,24 @@ def train(
         end = steps if last is None else min(steps, last)
         while step < end and (deadline is None or time.monotonic() < deadline):
             side_by_side.each(lambda part: part.draw(samples), parts)
-            side_by_side.each(scatter, range(2))
-            weight = averaging_weight(step, steps, average)
-            optimizer.step(side_by_side, rate_factor(step, steps), weight)
+            weight, factor = (
+                averaging_weight(step, steps, average),
+                rate_factor(step, steps),
+            )
+            if touched is None:
+                side_by_side.each(scatter, range(2))
+            else:
+                gradients = ends.reshape(2 * batch, -1)
+                touched.step(positions.ravel(), gradients, factor, weight)
+            optimizer.step(side_by_side, factor, weight)
             step += 1
             if on_step is not None:
                 on_step(step)
     shapes = {name: parameter.shape for name, parameter in arrays(network).items()}
-    for name, values in views(optimizer.result, shapes).items():
+    result = optimizer.result
+    if touched is not None:
+        result = np.concatenate([touched.result.ravel(), result])
+    for name, values in views(result, shapes).items():
         getattr(network, name)[...] = values
     return step
 

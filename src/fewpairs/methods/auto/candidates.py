@@ -70,13 +70,19 @@ class Candidates:
                 break
             other = self.partner.ravel()[place].astype(np.int64)
             keys = np.minimum(item, other) * n + np.maximum(item, other)
-            read = known.lookup(item, other)[0] | np.isin(keys, found)
+            read = known.lookup(item, other)[0]
+            if len(found):
+                read |= np.isin(keys, found)
             unread = np.flatnonzero(~read)
-            _, first = np.unique(keys[unread], return_index=True)
-            chosen = unread[np.sort(first)][: count - len(found)]
-            found = np.concatenate([found, keys[chosen]])
-            places = np.concatenate([places, place[chosen]])
-            gone = place[read | np.isin(keys, keys[chosen])]
+            _, first, same = np.unique(
+                keys[unread], return_index=True, return_inverse=True
+            )
+            chosen = np.sort(first)[: count - len(found)]
+            taken = np.zeros(len(first), dtype=bool)
+            taken[same[chosen]] = True
+            gone = np.concatenate([place[read], place[unread[taken[same]]]])
+            found = np.concatenate([found, keys[unread[chosen]]])
+            places = np.concatenate([places, place[unread[chosen]]])
             self.score.ravel()[gone] = -np.inf
             score.ravel()[gone] = -np.inf
         return PairInputs(found // n, found % n, *self._said(places))
@@ -109,21 +115,20 @@ class Candidates:
     ) -> None:
         """Score all candidates by what a scorer makes of them, or the best of each."""
         n, m = self.partner.shape
-        if depth is None or depth >= m:
-            at = np.arange(n * m)
-        else:
-            at = (
-                np.arange(n)[:, None] * m + largest_of_many(self.score, depth)
-            ).ravel()
         flat = self.score.ravel()
 
-        def rescore(part: Indices) -> None:
+        def rescore(start: int) -> None:
+            rows = np.arange(start, min(start + step, n))[:, None]
+            places = np.arange(m)
+            if depth is not None and depth < m:
+                places = largest(self.score[start : start + step], depth)
+            part = (rows * m + places).ravel()
             part = part[np.isfinite(flat[part])]
             partner = self.partner.ravel()[part].astype(np.int64)
             flat[part] = scorer(PairInputs(part // m, partner, *self._said(part)))
 
-        pieces = range(0, len(at), _SCORED)
-        in_threads(rescore, [at[start : start + _SCORED] for start in pieces])
+        step = max(1, _SCORED // min(m, depth or m))
+        in_threads(rescore, range(0, n, step))
 
     def _said(self, places: Indices) -> tuple[NDArray[Any], NDArray[Any] | None]:
         cheap = None if self.cheap is None else self.cheap.ravel()[places]

@@ -357,6 +357,29 @@ def test_the_best_that_was_read_comes_first_whatever_its_sign():
     assert best.tolist() == [[2, 3], [0, 1], [0, 2], [0, 3]]
 
 
+def test_a_gpu_finds_the_same_neighbors_of_neighbors(case, monkeypatch):
+    """Here torch on the cores stands in for it: the same mathematics."""
+    pytest.importorskip("torch")
+    K, prior = case
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(N, size=(2, 5 * N))
+    i, j = i[i != j], j[i != j]
+    known = Entries(N, symmetric=True, diagonal=1.0)
+    known.add_pairs(i, j, K[i, j])
+    given = as_prior(prior, None, N, "a test")
+    model = PairRegression(N, given, rng).fit(i, j, K[i, j])
+    found = []
+    for by in (None, "cuda"):
+        candidates = proposals.propose(model, known, 20)
+        candidates.by = by
+        for _ in range(2):  # the second time only through what is new
+            expansion.expand(candidates, model, known, lambda inputs: inputs.base, 4)
+        order = np.argsort(candidates.partner, axis=1)
+        found.append(np.take_along_axis(candidates.partner, order, axis=1))
+    same = np.mean([np.isin(a, b).mean() for a, b in zip(*found, strict=True)])
+    assert same > 0.999  # products are rounded otherwise
+
+
 # --- the blend ------------------------------------------------------------------------
 
 

@@ -34,6 +34,8 @@ class Candidates:
         What prior and low rank say, and the prior alone.
     near
         Each item's neighbors whose neighbors were looked at last, if they were.
+    by
+        What found them: ``"cuda"`` where a GPU did, which then goes on.
     """
 
     partner: NDArray[np.int32]
@@ -41,6 +43,7 @@ class Candidates:
     base: NDArray[np.float32]
     cheap: NDArray[np.float32] | None
     near: NDArray[np.int32] | None = None
+    by: str | None = None
 
     def choose(
         self, count: int, known: Entries, *, by: NDArray[Any] | None = None

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
+from fewpairs.kernels.linalg.top_products import gpu
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.model.model import Model
@@ -166,6 +167,11 @@ def _reached(
     vectors, signs = product_vectors(model)
     whole = np.zeros(n, dtype=bool)
     whole[known.line_indices()] = True
+    if found.by == "cuda":
+        item, other = _on_device(found, near, fresh, (vectors, signs), known)
+        unread = ~(whole[item] | whole[other])
+        item, other = item[unread], other[unread]
+        return _in_rows(n, item, other, model) if len(item) else None
     parts: dict[int, tuple[Indices, Indices]] = {}
 
     def reach(start: int) -> None:
@@ -190,6 +196,27 @@ def _reached(
     item = np.concatenate([parts[start][0] for start in sorted(parts)])
     other = np.concatenate([parts[start][1] for start in sorted(parts)])
     return _in_rows(n, item, other, model) if len(item) else None
+
+
+def _on_device(
+    found: Candidates,
+    near: NDArray[np.int32],
+    fresh: NDArray[np.bool_],
+    sides: tuple[NDArray[np.float32], NDArray[np.float32]],
+    known: Entries,
+) -> tuple[Indices, Indices]:
+    """Return what the rest of `_reached` does, by the GPU that found the candidates."""
+    from fewpairs.kernels.linalg.second_neighbors_torch import second_neighbors
+
+    def old(rows: Indices) -> tuple[Indices, Indices]:
+        line, where, _ = known.scattered_in_lines(rows, "rows")
+        have = found.partner[rows]
+        own = np.repeat(np.arange(len(rows)), have.shape[1])
+        return np.concatenate([own, line]), np.concatenate([have.ravel(), where])
+
+    return second_neighbors(
+        near, fresh, old, *sides, most=_PROMISING, device=gpu() or "cpu"
+    )
 
 
 def _distinct(

@@ -81,7 +81,9 @@ def propose(
             held = placed(model.prior, np.random.default_rng(seed))
         more = _others(top_inner_products(held, extra + 1, by=by, seed=seed))
         found = np.hstack([found, more])
-    return _scored(model, known, found)
+    out = _scored(model, known, found)
+    out.by = by
+    return out
 
 
 def placed(prior: Prior, rng: np.random.Generator) -> NDArray[np.float32]:

@@ -71,7 +71,8 @@ class RowSteps:
         old = self.values[rows]
         root = math.sqrt(1.0 - _SQUARE_DECAY**self._steps)
         g *= np.float32(factor * self._rate * root)
-        new = old - g / (np.sqrt(v) + np.float32(_EPSILON * root))
+        g /= np.sqrt(v) + np.float32(_EPSILON * root)
+        new: Array = old - g
         self.values[rows] = new
         self._follow(rows, old, new, weight)
 

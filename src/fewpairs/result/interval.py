@@ -38,12 +38,11 @@ def ratio_interval(
     off, unread_power = sampled + fixed.squares, unread * float(power.mean())
     norm = known + unread_power
     left = max(0.0, 1 - m / unread)  # without replacement: what is left to estimate
-    z = (unread - m) * squared / off - _relative(power)
-    low, high = _factors(z, left)
+    relative = _relative(power)
+    low, high = _factors((unread - m) * squared / off - relative, left)
     if unread_power > 0:
-        fewer, more = (
-            math.exp(side * _spread(_relative(power), left)) for side in (-1, 1)
-        )
+        spread = _spread(relative, left)
+        fewer, more = math.exp(-spread), math.exp(spread)
         low *= fewer * norm / (known + fewer * unread_power)
         high *= more * norm / (known + more * unread_power)
     low, high = low * off / norm, high * off / norm
@@ -84,10 +83,11 @@ def _spread(z: Array, left: float) -> float:
 
     m = len(z)
     z = z - z.mean()
-    variance = float(z @ z) / (m - 1)
+    squares = z * z  # powers by products: np.power takes ten times as long
+    variance = float(squares.sum()) / (m - 1)
     if variance == 0:
         return 0.0
-    kurtosis = float(np.mean(z**4)) / variance**2
+    kurtosis = float(squares @ squares) / m / variance**2
     freedom = max(1.0, 2 * m / max(kurtosis - 1 + 2 * m / (m - 1), 1e-9))
     t = float(special.stdtrit(freedom, 1 - _ROUGH))
     return min(t * math.sqrt(variance / m * left), 300.0)  # exp of it is a number
@@ -109,7 +109,7 @@ def _factors(z: Array, left: float) -> tuple[float, float]:
     error = math.sqrt(variance / m * left)
     ends = [
         (math.exp(-half), math.exp(half)),
-        _skewed(float(np.mean(z**3)) / variance**1.5, error, m),
+        _skewed(float((z * z) @ z) / m / variance**1.5, error, m),
         _counted(error**2, max(0.0, float(z.max())) / m),
     ]
     return max(0.0, min(low for low, _ in ends)), max(high for _, high in ends)

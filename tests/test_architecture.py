@@ -182,7 +182,8 @@ def test_a_scorer_is_called_in_one_place_and_every_call_is_counted():
 def test_importing_fewpairs_imports_no_heavy_library():
     heavy = (
         "sklearn torch transformers safetensors numba dask pandas matplotlib rich "
-        "typer rapidfuzz zarr fsspec asyncio multiprocessing scipy.special"
+        "typer rapidfuzz zarr fsspec asyncio multiprocessing scipy.special "
+        "scipy.linalg scipy.sparse.linalg statistics"
     )
     found = f"[m for m in {heavy.split()!r} if m in sys.modules]"
     code = f"import sys, fewpairs; print({found})"

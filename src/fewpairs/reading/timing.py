@@ -2,7 +2,6 @@
 
 import time
 from math import isqrt
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +62,7 @@ def time_pairs(
             size, rates = _GROWTH * size, [took / done]
         elif done:  # several of the largest: one may have been held up
             rates.append(took / done)
-    return median(rates[1:] or rates)
+    return float(np.median(rates[1:] or rates))
 
 
 def _timed(oracle: Oracle, i: Indices, j: Indices) -> tuple[float, int]:
@@ -120,7 +119,7 @@ def time_tiles(
     timed = [(seconds, done) for seconds, done in took[1:] or took if done]
     if not timed:
         return each / oracle.cost.calls, values
-    return median(seconds / done for seconds, done in timed), values
+    return float(np.median([seconds / done for seconds, done in timed])), values
 
 
 def keep_tiles(

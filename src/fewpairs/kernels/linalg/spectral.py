@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from fewpairs.kernels.linalg import scratch
 
@@ -37,6 +35,8 @@ _GRAM_ROWS = 2_048
 
 def symmetric_eigen(W: NDArray[Any]) -> tuple[Array, Array]:
     """Return eigenvalues (ascending) and eigenvectors of a symmetric matrix."""
+    from scipy import linalg  # takes a twentieth of a second
+
     values, vectors = linalg.eigh(
         np.asarray(W, dtype=np.float64), driver="evd", check_finite=False
     )
@@ -47,12 +47,9 @@ def largest_eigen(K: NDArray[Any], rank: int) -> tuple[Array, Array]:
     """Return the ``rank`` eigenpairs of largest magnitude of a symmetric matrix."""
     n = len(K)
     if rank < _LANCZOS_SHARE * n:
-        start = np.random.default_rng(0).standard_normal(n)
-        try:
-            W = np.asarray(K, dtype=np.float64)
-            return eigsh(W, k=rank, which="LM", v0=start, maxiter=_RESTARTS)
-        except ArpackError:
-            pass
+        found = _lanczos(np.asarray(K, dtype=np.float64), k=rank, which="LM")
+        if found is not None:
+            return found[0], found[1]
     values, vectors = symmetric_eigen(K)
     top = np.argsort(-np.abs(values), kind="stable")[:rank]
     return values[top], vectors[:, top]
@@ -64,26 +61,28 @@ def smallest_eigenvalue(W: NDArray[Any]) -> float:
     LAPACK for small matrices; Lanczos for large ones, falling back to LAPACK where
     it does not converge. Deterministic.
     """
+    from scipy import linalg
+
     W = np.asarray(W, dtype=np.float64)
-    n = len(W)
-    if n >= _LANCZOS_FROM:
-        start = np.random.default_rng(0).standard_normal(n)
-        try:
-            values = eigsh(
-                W,
-                k=1,
-                which="SA",
-                v0=start,
-                maxiter=_RESTARTS,
-                return_eigenvectors=False,
-            )
-            return float(values[0])
-        except ArpackError:
-            pass
+    if len(W) >= _LANCZOS_FROM:
+        found = _lanczos(W, k=1, which="SA", return_eigenvectors=False)
+        if found is not None:
+            return float(found[0])
     values = linalg.eigh(
         W, eigvals_only=True, subset_by_index=[0, 0], check_finite=False
     )
     return float(values[0])
+
+
+def _lanczos(W: Array, **options: Any) -> Any:
+    """Return what ARPACK finds, or nothing where it does not converge in time."""
+    from scipy.sparse.linalg import ArpackError, eigsh
+
+    start = np.random.default_rng(0).standard_normal(len(W))
+    try:
+        return eigsh(W, v0=start, maxiter=_RESTARTS, **options)
+    except ArpackError:
+        return None
 
 
 def signed_inverse_root(W: NDArray[Any], rcond: float) -> tuple[Array, Array]:
@@ -102,6 +101,8 @@ def signed_inverse_root(W: NDArray[Any], rcond: float) -> tuple[Array, Array]:
 
 def pseudo_inverse_factors(W: NDArray[Any], rcond: float) -> tuple[Array, Array, Array]:
     """Return P, σ, Q with W⁺ = P diag(σ) Qᵀ, σ falling."""
+    from scipy import linalg
+
     U, s, Vt = linalg.svd(
         np.asarray(W, dtype=np.float64), full_matrices=False, check_finite=False
     )

@@ -197,8 +197,10 @@ class FewStage:
         self.draw(int(share * (spending.left + had)) - had)
         i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
-        regression = PairRegression(n, self.prior, spending.rng)
-        model = regression.fit(i[held:], j[held:], values[held:])
+        # Not kept: its features take as much as the embeddings do.
+        model = PairRegression(n, self.prior, spending.rng).fit(
+            i[held:], j[held:], values[held:]
+        )
         read = _Read(TrainingPairs(), self._known_before(model, i, j))
         read.uniform.add(model.inputs(i[held:], j[held:]), values[held:])
         spending.oracle.note("learning what to read")

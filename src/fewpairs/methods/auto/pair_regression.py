@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.mixed_effects import Effects, MixedEffects
+from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.residual import features_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
@@ -216,7 +217,9 @@ class PairRegression:
         )
         left = np.hstack([bilinear, beside])
         signature = np.concatenate([sign, beside_signs])
-        features, feature_signs = features_of(left, signature, self.prior, curve)
+        # Of many items in single precision: they are the largest array of a model.
+        kept = left.astype(np.float32) if self.n > EXACT else left
+        features, feature_signs = features_of(kept, signature, self.prior, curve)
         return Model(
             LowRank(left, signature, left_map=row_map),
             np.empty(0, dtype=np.int64),

@@ -37,7 +37,7 @@ def check_executor(executor: Any, call: str) -> None:
 
 
 def assemble(executor: Any, portable: PortableScorer) -> Workers:
-    """Return those who do the work."""
+    """Return the workers that evaluate."""
     if executor is None:
         return Serial(portable)
     if isinstance(executor, futures.Executor):

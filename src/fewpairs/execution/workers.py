@@ -1,4 +1,4 @@
-"""Workers: those who do the calls, here or elsewhere, one at a time or many."""
+"""Workers: they call the scorer, here or elsewhere, one at a time or many."""
 
 import os
 import pickle

@@ -56,7 +56,7 @@ class ChunkStore:
     # --- whose it is -------------------------------------------------------------
 
     def acquire(self) -> None:
-        """Be the only one who writes, from here on."""
+        """Become the only writer, from here on."""
         with self._explained("opened"):
             self._objects.prepare()
             self._objects.lock.acquire()
@@ -68,7 +68,7 @@ class ChunkStore:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Be the only one who writes, for a while."""
+        """Be the only writer inside a block."""
         self.acquire()
         try:
             yield
@@ -238,7 +238,7 @@ class ChunkStore:
     # --- passes over all pairs -----------------------------------------------------
 
     def read_file(self, name: str) -> bytes | None:
-        """Return what is in a file of its own; ``None``: there is none."""
+        """Return the content of a separate file, or ``None`` if it does not exist."""
         with self._explained("read"):
             return self._objects.read(name)
 

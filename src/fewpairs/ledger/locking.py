@@ -18,7 +18,7 @@ class Lock(Protocol):
     """What one writer holds."""
 
     def acquire(self) -> None:
-        """Take it, or say who has it."""
+        """Acquire the lock, or raise an error that names its holder."""
 
     def release(self) -> None:
         """Give it back."""
@@ -59,7 +59,7 @@ class FolderLock:
         self._held: int | None = None
 
     def acquire(self) -> None:
-        """Take it, or say who has it."""
+        """Acquire the lock, or raise an error that names its holder."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -125,7 +125,7 @@ class ObjectLock:
         self._held = False
 
     def acquire(self) -> None:
-        """Take it, or say who has it."""
+        """Acquire the lock, or raise an error that names its holder."""
         owner = self._read()
         if owner is not None and not _is_dead(owner):
             cure = f"If that process is gone, remove {self._url}/{_NAME}."

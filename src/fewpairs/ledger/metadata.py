@@ -42,7 +42,7 @@ class Metadata:
         self._objects = objects
 
     def group(self, path: str) -> dict[str, Any] | None:
-        """Return the attributes of a group; ``None``: there is none."""
+        """Return the attributes of a group, or ``None`` if it does not exist."""
         document = self._read(path, _place(path))
         return None if document is None else _attributes(document)
 

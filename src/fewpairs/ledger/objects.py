@@ -37,7 +37,7 @@ class Objects(Protocol):
         """Give a file another name."""
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; ``None``: there is none."""
+        """Return the bytes of a file, or ``None`` if it does not exist."""
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file: all of it, or nothing."""
@@ -103,7 +103,7 @@ class Folder:
         (self._folder / old).rename(self._folder / new)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; ``None``: there is none."""
+        """Return the bytes of a file, or ``None`` if it does not exist."""
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -172,7 +172,7 @@ class Remote:
         self._fs.mv(f"{self._root}/{old}", f"{self._root}/{new}")
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in an object; ``None``: there is none."""
+        """Return the bytes of an object, or ``None`` if it does not exist."""
         self._fs.invalidate_cache()
         try:
             return bytes(self._fs.cat_file(f"{self._root}/{name}"))

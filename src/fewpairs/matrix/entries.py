@@ -77,7 +77,7 @@ class Entries:
                 self._moments = None
 
     def add_pairs(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
-        """Keep scattered entries; known ones may come again."""
+        """Keep scattered entries; some of them may be known already."""
         if len(i):
             more = self.keys(i, j), np.asarray(values, dtype=np.float64)
             with self._lock:

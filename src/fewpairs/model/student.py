@@ -58,7 +58,7 @@ class Student:
         cheap: NDArray[Any] | None,
         rng: np.random.Generator,
     ) -> "Student":
-        """Return one that knows nothing but the scales of a sample of values."""
+        """Return an untrained student, scaled to a sample of values."""
         scalars = 1 if cheap is None else 3
         network = PairNetwork.start(features, scalars, hidden=_HIDDEN, rng=rng)
         scale = float(np.std(values)) or 1.0

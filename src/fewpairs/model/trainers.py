@@ -1,4 +1,4 @@
-"""Trainers: who trains a student, NumPy or torch on a GPU.
+"""Trainers: what trains a student, NumPy or torch on a GPU.
 
 Both do the same mathematics with other random numbers and other rounding: students as
 good, but not the same. A run that goes on has the trainer that it began with.
@@ -18,7 +18,7 @@ def best_here() -> str:
 
 
 def trainer(name: str) -> Callable[..., int]:
-    """Return a trainer by name; say why one that a run began with is not to be had."""
+    """Return a trainer by name, or say why the one of a stored run is not available."""
     if name == "numpy":
         return pair_network.train
     why = _why_no_torch() if name == "torch" else "this fewpairs has no such trainer"

@@ -13,7 +13,7 @@ _SLACK = 1.25  # times its share of the time left that a round may take
 
 
 def trainer_of(oracle: Oracle) -> str:
-    """Return who trains in a run, by name, or say why it is not to be had here.
+    """Return the trainer of a run by name, or say why it is not available here.
 
     NumPy and torch train others: a run that goes on elsewhere has the same.
     """

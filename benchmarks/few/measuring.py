@@ -63,20 +63,24 @@ def figures(answer: Answer, data: DataSet, truth: Truth) -> dict[str, Any]:
     return value
 
 
-def truth_of(data: DataSet, work: Path) -> Truth:
-    """Return the truth, which is made once and kept; nobody's budget pays for it."""
+def truth_of(data: DataSet, work: Path, rows: int | None = None) -> Truth:
+    """Return the truth, which is made once and kept; nobody's budget pays for it.
+
+    ``rows`` that are read in full; all of few items, unless they are given.
+    """
     path = work / f"{data.name}-truth.npz"
     if not path.exists():
         work.mkdir(parents=True, exist_ok=True)
-        _make(data, path)
+        _make(data, path, rows)
     with np.load(path) as kept:
         return Truth(**{name: kept[name] for name in Truth.__dataclass_fields__})
 
 
-def _make(data: DataSet, path: Path) -> None:
+def _make(data: DataSet, path: Path, number: int | None) -> None:
     rng = np.random.default_rng(2026)
     n = data.n
-    rows = np.arange(n) if n <= ALL_ROWS else np.sort(rng.permutation(n)[:ROWS])
+    number = number or (n if n <= ALL_ROWS else ROWS)
+    rows = np.arange(n) if number >= n else np.sort(rng.permutation(n)[:number])
     nearest = []
     for row in rows:
         values = data.row(int(row))

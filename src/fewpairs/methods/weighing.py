@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["agrees", "explained", "pairs_of_columns", "weighed", "worth"]
+__all__ = ["agrees", "explained", "pairs_of_columns", "says_much", "weighed", "worth"]
 
 _FEWEST = 60  # pairs that tell anything
+_MUCH = 0.4  # share of the variance that is much
 _LEVEL = 1e-3  # of the test whether a prior says something
 _DEGREE = 3  # of the curves that are fitted
 _UNIFORM = 20_000  # entries of columns that are looked at
@@ -59,6 +60,11 @@ def worth(prior: Prior | None, i: Indices, j: Indices, values: NDArray[Any]) -> 
     if prior.parts:
         counts = f" (weights {', '.join(f'{w:.2g}' for w in prior.weights)})"
     return f"prior {prior.name}{counts}: explains {share:.0%} of random pairs"
+
+
+def says_much(prior: Prior, i: Indices, j: Indices, values: NDArray[Any]) -> bool:
+    """Tell whether a prior explains a good part of what was read."""
+    return len(values) >= _FEWEST and explained(prior.pairs(i, j), values) > _MUCH
 
 
 def explained(cheap: NDArray[Any], values: NDArray[Any]) -> float:

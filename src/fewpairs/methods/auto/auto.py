@@ -192,6 +192,9 @@ class Auto(Method):
             prior = stage.prior  # of several, as what was read weighs them
             if prior is not None and not (confirmed or prior.asked):
                 prior = None
+            usual = stage.per_item < min(_FEW[0], _FEW[1] * n)
+            if beyond >= 0 and not (usual or stage.says_much):
+                confirmed = False
             in_range = _in_range(stage.random()[2])
             if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
@@ -221,7 +224,8 @@ class Auto(Method):
                 work, work.low_rank(), self.student_seconds, student_rng
             )
         else:
-            if not confirmed:  # candidates are less likely right
+            known = prior is not None and (prior.asked or work.says_much)
+            if not (confirmed and known):  # candidates are less likely right
                 refined *= 0.8
             refined *= work.refinement_pays()
             spending.buy_landmarks(spending.left - refined)

@@ -17,7 +17,7 @@ from fewpairs.methods.auto.pair_regression import PairRegression, item_features
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
-from fewpairs.methods.weighing import weighed, worth
+from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
@@ -44,6 +44,8 @@ _UNASKED = 0.03  # share of the budget for a prior that nobody asked for
 _TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
 _ROUNDS = 8
 _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
+# The same where it explains much; half as many random pairs are then enough.
+_BY_GOOD_PRIOR = 0.5, 0.5
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75}
 _STEPS, _LAST_STEPS = 250, 1_500
@@ -129,6 +131,7 @@ class FewStage:
         self._drawn: list[tuple[Indices, Indices, NDArray[Any]]] = [
             (none, none, np.empty(0))
         ]
+        self._by_prior = _BY_PRIOR
         self.chosen = 0  # pairs read by what looked most similar
 
     @property
@@ -174,6 +177,11 @@ class FewStage:
         unread = ~spending.oracle.read.lookup(i, j)[0]
         return spending.read(i[unread], j[unread])
 
+    @property
+    def says_much(self) -> bool:
+        """Whether the prior explains a good part of the random pairs."""
+        return self.prior is not None and says_much(self.prior, *self.random())
+
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""
         i, j, values = zip(*self._drawn, strict=True)
@@ -192,6 +200,8 @@ class FewStage:
         spending, n = self.spending, self.spending.n
         had = sum(len(part[2]) for part in self._drawn) * spending.calls
         share = random_share(self.purpose, self.per_item)
+        if self.prior is not None and not learns and self.says_much:
+            share, self._by_prior = share / 2, _BY_GOOD_PRIOR
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
         self.draw(int(share * (spending.left + had)) - had)
@@ -274,7 +284,7 @@ class FewStage:
         errs, most where it is in doubt whether they belong to an item's most similar,
         and some at the top, so that the very first are exact.
         """
-        fewer = 0 if found.cheap is None else int(_BY_PRIOR[min(turn, 1)] * wanted)
+        fewer = 0 if found.cheap is None else int(self._by_prior[min(turn, 1)] * wanted)
         doubtful = int(_DOUBTFUL[self.purpose] * (wanted - fewer)) if error > 0 else 0
         orders: list[tuple[int, NDArray[Any] | None]] = [(fewer, found.cheap)]
         if doubtful:

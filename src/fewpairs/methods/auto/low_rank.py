@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from fewpairs.methods import residual
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.regularized import in_words
-from fewpairs.methods.weighing import agrees, pairs_of_columns, weighed, worth
+from fewpairs.methods.weighing import (
+    agrees,
+    pairs_of_columns,
+    says_much,
+    weighed,
+    worth,
+)
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
@@ -34,6 +40,7 @@ class LowRankStage:
         self.spending = spending
         self.prior = prior
         self.described = self.told = ""
+        self.says_much = False
         self._fitted: tuple[int, residual.ResidualFit] | None = None
 
     @classmethod
@@ -48,6 +55,7 @@ class LowRankStage:
             return cls(spending, None)
         work = cls(spending, weighed(prior, *read))
         work.told = worth(work.prior, i, j, values)
+        work.says_much = says_much(prior, i, j, values)
         return work
 
     def low_rank(self, *, proposing: bool = True) -> Model:

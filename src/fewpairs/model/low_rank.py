@@ -15,7 +15,7 @@ from fewpairs.types import Indices
 
 __all__ = ["LowRank"]
 
-_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+_GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
 
 
 @dataclass(frozen=True, eq=False)

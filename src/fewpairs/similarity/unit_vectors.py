@@ -13,7 +13,7 @@ from fewpairs.types import Indices
 
 __all__ = ["UnitDots", "side_by_side", "unit_rows"]
 
-_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+_GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
 
 
 class UnitDots(Scorer):

@@ -29,7 +29,7 @@ Scorer = Callable[[PairInputs], NDArray[Any]]
 _REACHED = 2_048  # items whose neighbors of neighbors are gathered at once
 _PROMISING = 24  # of these per item that are scored, by products of vectors
 _SCORED = 1 << 16  # candidates scored at once
-_GATHER = 1 << 17  # numbers gathered at once: they should stay in the cache
+_GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
 _STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
 
 

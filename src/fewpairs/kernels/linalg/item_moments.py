@@ -11,6 +11,7 @@ from fewpairs.types import Indices
 __all__ = ["item_moments", "ridge_solutions"]
 
 _NUMBERS = 1 << 21  # gathered at once
+_SOLVED = 1 << 12  # items at once: all of them would hold their matrices twice
 
 
 def item_moments(
@@ -62,4 +63,12 @@ def ridge_solutions(
 ) -> NDArray[np.float32]:
     """Return (XᵀX + ridge)⁻¹ Xᵀy of every item."""
     more = np.float32(ridge) * np.eye(gram.shape[1], dtype=np.float32)
-    return np.asarray(np.linalg.solve(gram + more, moment[..., None])[..., 0])
+    out = np.empty_like(moment)
+
+    def solve(start: int) -> None:
+        part = slice(start, start + _SOLVED)
+        found = np.linalg.solve(gram[part] + more, moment[part][..., None])
+        out[part] = found[..., 0]
+
+    in_threads(solve, range(0, len(out), _SOLVED))
+    return out

@@ -140,6 +140,8 @@ def kill_often(store, log, out, method, kills):
     """Start a run again and again; kill it at random, half of the time as it writes."""
     import zarr  # noqa: F401 - so that children need not import it
 
+    import fewpairs.run.jobs  # noqa: F401 - likewise
+
     rng = random.Random(0)
     Path(log).touch()
     done = 0

@@ -63,8 +63,8 @@ class AllPairs:
 
     Attributes
     ----------
-    done
-        Tiles that were taken.
+    done, k
+        Tiles that were taken; others that are kept of each item.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class AllPairs:
         self._oracle, self._records, self._dtype = oracle, records, dtype
         self._lists = None if k is None else TopLists(oracle.n, k, dtype)
         self._level = None if threshold is None else level_of(threshold, dtype)
-        self._threshold = threshold
+        self._threshold, self.k = threshold, k
         self._found: list[tuple[Indices, Indices, NDArray[Any]]] = []
         self._number, self._looked_at = 0, 0
         self._moments = np.zeros(2) if moments else None

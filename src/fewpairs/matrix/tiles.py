@@ -86,6 +86,10 @@ class TileGrid:
             for left in range(bottom, self.n, self.side):
                 yield Tile(top, bottom, left, min(left + self.side, self.n))
 
+    def crossing(self, top: int) -> list[Tile]:
+        """Return the tiles of the band from ``top`` on that lie along the diagonal."""
+        return list(_triangle(top, min(top + self.side, self.n)))
+
     def sample(self, size: int, rng: np.random.Generator) -> list[Tile]:
         """Draw distinct whole squares; fewer where there are fewer."""
         whole = self.n // self.side

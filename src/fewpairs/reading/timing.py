@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.top_lists import TopLists
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.tiles import Tile
 from fewpairs.reading.oracle import Oracle
@@ -18,11 +19,15 @@ _SECONDS = 0.2  # a sample that took this long says enough
 _GROWTH = 4
 _LONGEST = 1.0  # seconds that one tile may take, as its pairs alone would say
 _PROBE = 64  # rows and columns of a block that tells whether a tile is quick
+_TAKEN = 5  # tiles that tell what looking at a value takes
 TILES = 16  # that are timed, at most
 
 
 class Rates(NamedTuple):
-    """Seconds that an evaluation takes: in tiles, and in lists of pairs.
+    """Seconds that an evaluation takes: in blocks, and in lists of pairs.
+
+    And in a pass over all pairs, where along the diagonal blocks are smaller; and what
+    looking at a value takes there.
 
     In tiles, and with several workers, as a clock on the wall says: calls, threads and
     transfers included.
@@ -30,6 +35,8 @@ class Rates(NamedTuple):
 
     tile: float
     pair: float
+    all_pairs: float
+    taking: float = 4e-9
 
 
 def time_pairs(
@@ -62,7 +69,7 @@ def time_pairs(
             size, rates = _GROWTH * size, [took / done]
         elif done:  # several of the largest: one may have been held up
             rates.append(took / done)
-    return float(np.median(rates[1:] or rates))
+    return float(np.mean(rates[1:] or rates))
 
 
 def _timed(oracle: Oracle, i: Indices, j: Indices) -> tuple[float, int]:
@@ -88,9 +95,10 @@ def time_tiles(
     pair: float,
     tiles: list[Tile],
     *,
+    k: int | None,
     least: float | None = None,
-) -> tuple[float, dict[Tile, NDArray[Any]]]:
-    """Read whole tiles; return what an evaluation takes in them, and their values.
+) -> tuple[Rates, dict[Tile, NDArray[Any]]]:
+    """Read whole tiles; return what an evaluation takes, and the tiles' values.
 
     The first ones warm up threads and caches. ``pair`` is what one takes by itself:
     where blocks are no faster than pairs, or a tile would take more than a second, it
@@ -98,7 +106,7 @@ def time_tiles(
     """
     values: dict[Tile, NDArray[Any]] = {}
     if not oracle.has_blocks or not tiles:
-        return pair, values
+        return Rates(pair, pair, pair), values
     each = pair * oracle.cost.calls
     if each * tiles[-1].pairs > _LONGEST and each * _PROBE * _PROBE < _LONGEST:
         last = tiles[-1]
@@ -108,18 +116,53 @@ def time_tiles(
         done = max(1, oracle.evaluations - before)
         each = (oracle.seconds - inside) / done * oracle.cost.calls
     if each * tiles[0].pairs > _LONGEST:
-        return each / oracle.cost.calls, values
+        each /= oracle.cost.calls
+        return Rates(each, pair, each), values
     took: list[tuple[float, int]] = []
+
+    def read(some: list[Tile]) -> tuple[float, int]:
+        before, started = oracle.evaluations, time.perf_counter()
+        oracle.stream(some, values.__setitem__, least=least)
+        return time.perf_counter() - started, oracle.evaluations - before
+
     waiting = tiles[:-1] or tiles
     while waiting and sum(seconds for seconds, _ in took) < 2 * _SECONDS:
         some, waiting = waiting[: oracle.width], waiting[oracle.width :]
-        before, started = oracle.evaluations, time.perf_counter()
-        oracle.stream(some, values.__setitem__, least=least)
-        took.append((time.perf_counter() - started, oracle.evaluations - before))
+        took.append(read(some))
     timed = [(seconds, done) for seconds, done in took[1:] or took if done]
     if not timed:
-        return each / oracle.cost.calls, values
-    return float(np.median([seconds / done for seconds, done in timed])), values
+        each /= oracle.cost.calls
+        return Rates(each, pair, each), values
+    # The mean: a machine that is busy now and then is so during the rest, too.
+    rate = sum(t for t, _ in timed) / sum(done for _, done in timed)
+    # Along the diagonal blocks are smaller, and there are single pairs.
+    seconds, done = read(oracle.tiles.crossing(tiles[0].top))
+    share = min(1.0, oracle.tiles.side / oracle.n)
+    through = rate + share * (seconds / max(1, done) - rate)
+    return Rates(rate, pair, through, _time_taking(values, k)), values
+
+
+def _time_taking(tiles: dict[Tile, NDArray[Any]], k: int | None) -> float:
+    """Return what looking at a value takes: whether it is among k best of two items.
+
+    Tiles are looked at twice, and the second time counts: nearly all tiles of a pass
+    meet items that have k others already.
+    """
+    each = []
+    squares = [pair for pair in tiles.items() if not pair[0].triangle]
+    for tile, values in squares[:_TAKEN]:
+        height, width = values.shape
+        lists = TopLists(height + width, min(k or 1, height, width), values.dtype)
+        lists.add(values, 0, height)
+        lists.merge()
+        started = time.perf_counter()
+        if k is None:
+            np.flatnonzero(values >= lists.floor[0])
+        else:  # and the moments
+            lists.add(values, 0, height)
+            np.square(values, dtype=np.float64).sum()
+        each.append((time.perf_counter() - started) / tile.pairs)
+    return float(np.mean(each)) if each else Rates(0, 0, 0).taking
 
 
 def keep_tiles(
@@ -128,5 +171,5 @@ def keep_tiles(
     """Enter values of tiles as known, those that are values."""
     for tile, values in tiles.items():
         level = -np.inf if least is None else least
-        i, j = np.nonzero(values >= level)
+        i, j = np.nonzero(np.isfinite(values) & (values >= level))
         entries.add_pairs(i + tile.top, j + tile.left, values[i, j])

@@ -11,7 +11,6 @@ from fewpairs.run.measured import CURVES, Measured, Reached
 
 __all__ = ["Expectation", "approximating_seconds", "exact_seconds", "expect", "shares"]
 
-_TAKING = 4e-9  # seconds that looking at a value takes, in a pass over all pairs
 # Seconds per item that answering by an approximation takes, on two cores.
 _ANSWERING = 4e-4
 # And computing, where there is no curve.
@@ -89,10 +88,10 @@ def exact_seconds(rates: Rates, evaluations: int) -> float:
     """Return what a pass over all pairs takes.
 
     >>> from fewpairs.reading.timing import Rates
-    >>> round(exact_seconds(Rates(tile=8e-9, pair=1e-6), 10**9))
+    >>> round(exact_seconds(Rates(tile=8e-9, pair=1e-6, all_pairs=8e-9), 10**9))
     12
     """
-    return (rates.tile + _TAKING) * evaluations
+    return (rates.all_pairs + rates.taking) * evaluations
 
 
 def approximating_seconds(
@@ -110,7 +109,7 @@ def approximating_seconds(
     >>> from fewpairs.reading.timing import Rates
     >>> from fewpairs.run.expectation import approximating_seconds
     >>> cost = Cost(2_000, symmetric=True, calls=1, free_diagonal=True)
-    >>> round(approximating_seconds(cost, Rates(tile=0.01, pair=0.01)))
+    >>> round(approximating_seconds(cost, Rates(0.01, 0.01, 0.01)))
     502
     """
     limit = (budget or Budget.of(DEFAULT_BUDGET, "budget")).limit(cost)

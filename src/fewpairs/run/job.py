@@ -23,7 +23,6 @@ from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
 from fewpairs.reading.timing import (
     TILES,
-    Rates,
     keep_tiles,
     time_pairs,
     time_tiles,
@@ -192,8 +191,9 @@ class Job:
         tiles = oracle.tiles.sample(TILES, rng)
         most = min(_SAMPLED, max(1, sweep.left // 10))
         pair = time_pairs(oracle, most, rng, within=tiles[-1] if tiles else None)
-        tile, self.ready = time_tiles(oracle, pair, tiles, least=sweep.least)
-        rates = Rates(tile, pair)
+        rates, self.ready = time_tiles(
+            oracle, pair, tiles, k=sweep.k, least=sweep.least
+        )
         way = choose_way(
             exact_seconds(rates, sweep.left),
             approximating_seconds(oracle.cost, rates),

@@ -34,6 +34,7 @@ __all__ = ["Plan", "plan"]
 
 _MOST = 20_000  # pairs that are timed one by one
 _QUICK = 80_000  # where they are quick
+_NEIGHBORS = 10  # that a pass over all pairs is planned to keep of each item
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
@@ -231,7 +232,7 @@ def plan(
     each = share * rates.pair + (1 - share) * rates.tile
     exact = binding + exact_seconds(rates, everything)
     spent = Budget.of_evaluations(expected.evaluations)
-    instead = approximating_seconds(oracle.cost, Rates(rates.tile, each), spent)
+    instead = approximating_seconds(oracle.cost, rates._replace(pair=each), spent)
     per_item = oracle.cost.per_item(expected.evaluations)
     lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
     return Plan(
@@ -280,7 +281,6 @@ def _rates(oracle: Oracle, most: int, rng: np.random.Generator) -> Rates:
     tiles = oracle.tiles.sample(TILES, rng)
     if not oracle.has_blocks or not tiles:
         pair = time_pairs(oracle, most, rng)
-        return Rates(pair, pair)
+        return Rates(pair, pair, pair)
     pair = time_pairs(oracle, _QUICK, rng, within=tiles[-1])
-    tile, _ = time_tiles(oracle, pair, tiles)
-    return Rates(tile, pair)
+    return time_tiles(oracle, pair, tiles, k=_NEIGHBORS)[0]

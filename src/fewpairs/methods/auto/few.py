@@ -272,6 +272,7 @@ class FewStage:
                 error = float(np.std(values - scorer.score(inputs)))
             done += len(inputs)
             read.chosen.add(inputs, values)
+        del found  # of many items, as much as what is learned last needs
         scorer.learn(read, last=True, label="last round")
         return done
 

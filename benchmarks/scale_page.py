@@ -71,7 +71,7 @@ what a step takes:
   about where lists, as the index has them, become cheaper on a GPU too. The host's part
   grows as n: ten times that of a million.
 - **Memory.** {memory} Arrays per item are what fills it: candidates, the prior, the low
-  rank and its features. At ten million that asks for a machine of 128 GB.
+  rank and its features, and what was read.
 - **A Dask cluster** evaluates, and nothing else: `executor="tcp://host:8786"` spreads
   the 10⁸ pairs over its workers in chunks, so that part divides by their number.
   Candidates, training and choosing run where `approximate` was called. With w workers
@@ -122,10 +122,14 @@ def _table(found: dict[int, dict[str, Any]]) -> str:
 
 
 def _memory(runs: dict[tuple[str, Any, int], dict[int, dict[str, Any]]]) -> str:
-    sizes = [
-        (size, v["memory"]) for found in runs.values() for size, v in found.items()
-    ]
-    if not sizes:
+    """Say what an item takes, by the run that goes furthest, and ten million."""
+    several = [found for found in runs.values() if len(found) > 1]
+    if not several:
         return ""
-    n, most = max(sizes)
-    return f"{most / n / 1e3:.1f} kB per item at {n:,} items."
+    found = max(several, key=max)
+    a, b = min(found), max(found)
+    each = (found[b]["memory"] - found[a]["memory"]) / (b - a)
+    return (
+        f"{each / 1e3:.1f} kB per item, from {a:,} to {b:,} items: {each / 100:.0f} GB "
+        "for ten million."
+    )

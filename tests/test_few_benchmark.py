@@ -344,4 +344,4 @@ def test_the_page_of_scale_shows_what_was_measured_and_its_exponent(tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "| 100,000 | 0 | 316228 | 100000 | 0.4 | 0.250 | 0.250 | 0.250 |" in text
     assert "seconds outside grow as n^1.10, processor seconds as n^1.00" in text
-    assert "4.0 kB per item at 100,000 items" in text
+    assert "4.0 kB per item, from 1,000 to 100,000 items: 40 GB" in text

@@ -327,3 +327,9 @@ def nearest(approx, K):
     true = np.argsort(-hidden, axis=1)[:, :10]
     found = approx.neighbors(10).indices
     return np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)])
+
+
+def test_the_page_of_the_benchmark_is_what_its_results_say():
+    from benchmarks.texts import PAGE, RESULTS, Results, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(Results(RESULTS))

@@ -18,7 +18,7 @@ from fewpairs.types import Indices
 __all__ = ["agrees", "explained", "pairs_of_columns", "says_much", "weighed", "worth"]
 
 _FEWEST = 60  # pairs that tell anything
-_MUCH = 0.4  # share of the variance that is much
+_MUCH = 0.25  # share of the variance that is much
 _LEVEL = 1e-3  # of the test whether a prior says something
 _DEGREE = 3  # of the curves that are fitted
 _UNIFORM = 20_000  # entries of columns that are looked at

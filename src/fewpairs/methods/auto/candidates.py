@@ -36,6 +36,8 @@ class Candidates:
         Each item's neighbors whose neighbors were looked at last, if they were.
     by
         What found them: ``"cuda"`` where a GPU did, which then goes on.
+    mixed
+        Whether items take turns in an order that has nothing to do with their scores.
     """
 
     partner: NDArray[np.int32]
@@ -44,6 +46,7 @@ class Candidates:
     cheap: NDArray[np.float32] | None
     near: NDArray[np.int32] | None = None
     by: str | None = None
+    mixed: bool = False
 
     def choose(
         self, count: int, known: Entries, *, by: NDArray[Any] | None = None
@@ -64,7 +67,7 @@ class Candidates:
             top = _in_order(score, largest_of_many(score, depth))
             # By rank first: the best of every item, then the second best of every one;
             # among those of one rank by score, lest items be favored by their numbers.
-            across = np.argsort(-np.take_along_axis(score, top, axis=1), axis=0)
+            across = self._turns(np.take_along_axis(score, top, axis=1))
             item = across.T.ravel()
             place = item * m + np.take_along_axis(top, across, axis=0).T.ravel()
             live = np.isfinite(score.ravel()[place])
@@ -97,6 +100,14 @@ class Candidates:
         fewer = 0 if self.cheap is None else int(by_prior * count)
         orders = [(count - fewer, None), (fewer, self.cheap)]
         return self.choose_by_several(known, orders)
+
+    def _turns(self, score: NDArray[Any]) -> NDArray[np.int64]:
+        """Return in which order items take their turns, for every rank."""
+        if not self.mixed:
+            return np.argsort(-score, axis=0)
+        # Knuth's multiplicative hash: the same for every run.
+        places = np.arange(len(score), dtype=np.int64) * 2_654_435_761 % (1 << 32)
+        return np.broadcast_to(np.argsort(places)[:, None], score.shape)
 
     def choose_by_several(
         self, known: Entries, orders: list[tuple[int, NDArray[Any] | None]]

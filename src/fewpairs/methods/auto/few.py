@@ -255,6 +255,9 @@ class FewStage:
         spending.oracle.note("finding candidates")
         by = searching(spending.oracle)
         found = propose(model, known, self._depth(count), by=by)
+        # What scores highest is known best: a student, which is in doubt elsewhere,
+        # may begin there, a correction learns more where items take turns.
+        found.mixed = not scorer.answers
         rounds = scorer.rounds
         for turn in range(rounds):
             scorer.learn(read, last=False, label=f"round {turn + 1} of {rounds}")

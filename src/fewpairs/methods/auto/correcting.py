@@ -26,6 +26,7 @@ _RANDOM_AT = 0.02, 0.25, 0.5, 0.75, 0.9, 0.98  # quantiles of random pairs: knot
 _CHOSEN_AT = 0.05, 0.25, 0.5, 0.75, 0.95, 1.0  # and of those that were chosen
 _APART = 0.02  # of the whole range, between knots
 _RISE = 0.3  # of the spread of random pairs, over which an item's vector comes in
+_FEWEST = 250  # pairs of either kind that tell more than prior and low rank
 _RIDGE = 1e-3
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _BOTH = 0.6  # of it: both items of a pair explain the same
@@ -193,7 +194,7 @@ class CorrectionScorer:
     def learn(self, training: _BothKinds, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""
         uniform, chosen = training.uniform, training.chosen
-        if len(chosen) and len(uniform):
+        if min(len(chosen), len(uniform)) >= _FEWEST:
             self.correction = self._correcting.fit(uniform, chosen, anew=last)
 
     @property

@@ -1,5 +1,7 @@
 """Above a number of items answers come through an index, and are what blocks give."""
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.sparse import csgraph
@@ -9,6 +11,7 @@ import fewpairs as fp
 from fewpairs.answers.above import pairs_above
 from fewpairs.answers.matching import find_matches
 from fewpairs.answers.pools import padded
+from fewpairs.errors import FewpairsWarning, MissingExtraError
 from fewpairs.similarity.priors import Prior
 from tests.conftest import in_groups
 
@@ -182,3 +185,18 @@ def test_pools_are_distinct_of_one_width_and_never_hold_the_query():
     assert set(pools[0]) >= {1, 2}
     assert 9 not in pools[0]
     assert (np.diff(pools, axis=1) > 0).all()
+
+
+# --- without the library of the index ---------------------------------------------
+
+
+def test_a_missing_index_library_is_named_with_its_install(large, monkeypatch):
+    monkeypatch.setattr("fewpairs.methods.auto.proposals.EXACT", 500)
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    X = in_groups(N)
+    with pytest.warns(FewpairsWarning, match=r"pip install 'fewpairs\[index\]'"):
+        approx = fp.approximate(X, fp.Cosine(), budget="8/item", prior=X)
+    assert len(approx.left) == N  # slower, and as good
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'fewpairs\[index\]'"):
+        approx.neighbors(5, index="faiss")

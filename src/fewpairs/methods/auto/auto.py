@@ -137,11 +137,11 @@ class Auto(Method):
         """Return the fewest evaluations that are worth anything.
 
         The mean of N random pairs misses that of the U others by z·σ·√(1/N + 1/U),
-        which lowers R² on them by z²·(1/N + 1/U). Three standard deviations shall not
-        make it fall below −0.05; where there are too few pairs for that, a third of
-        them is asked for.
+        which lowers R² on them by z²·(1/N + 1/U). 3.2 standard deviations
+        shall not make it fall below −0.05; where there are too few pairs for that, a
+        third of them is asked for.
         """
-        pairs, most = cost.pairs, 0.05 / 9
+        pairs, most = cost.pairs, 0.05 / 3.2**2
         # N·(P − N) ≥ P / most, the smaller root.
         square = pairs**2 - 4 * pairs / most
         number = (pairs - math.sqrt(square)) / 2 if square > 0 else pairs
@@ -199,7 +199,9 @@ class Auto(Method):
             if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
                 stage.prior = prior if confirmed else None
-                few = stage.fit(learns, self.student_seconds, student_rng)
+                few = stage.fit(
+                    learns, self.student_seconds, student_rng, self.least(cost)
+                )
                 same = stage.chosen < _UNCHANGED * cost.pairs
                 random = stage.random() if same else None
                 return guarded(spending, *few, random=random, prior=prior)

@@ -194,9 +194,13 @@ class FewStage:
             self._drawn.append(self.spending.random_pairs(wanted))
 
     def fit(
-        self, learns: bool, seconds: float, rng: np.random.Generator
+        self, learns: bool, seconds: float, rng: np.random.Generator, least: int = 0
     ) -> tuple[Model, str, list[str]]:
-        """Spend what is left; return the model, what it is, and what was done."""
+        """Spend what is left; return the model, what it is, and what was done.
+
+        ``least``: evaluations of random pairs, the last ones among them, that tell a
+        mean, should nothing better come of it.
+        """
         spending, n = self.spending, self.spending.n
         had = sum(len(part[2]) for part in self._drawn) * spending.calls
         share = random_share(self.purpose, self.per_item)
@@ -204,7 +208,8 @@ class FewStage:
             share, self._by_prior = share / 2, _BY_GOOD_PRIOR
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
-        self.draw(int(share * (spending.left + had)) - had)
+        wanted = max(int(share * (spending.left + had)), least - spending.reserve)
+        self.draw(wanted - had)
         i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.

@@ -19,8 +19,9 @@ from fewpairs.types import Indices
 __all__ = ["guarded", "mean_of"]
 
 _HELD = 0.02  # error, as a share of the spread, that needs no bounds
-_LITTLE = 0.01  # of the spread, that a prior moves pairs which nothing predicts
+_LITTLE = 1e-3  # of the spread, that a prior moves pairs which nothing predicts
 _FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond it
+_ENOUGH = 200  # random pairs, of which a few can be left aside
 FEWEST_LANDMARKS = 4
 
 
@@ -49,7 +50,7 @@ def guarded(
         if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
             model, guess = free, unbound
     guard, verdict = _verdict(guess, truth, low, high)
-    if guard is None and random is not None:
+    if guard is None and random is not None and len(truth) >= _ENOUGH:
         usual = _usual(truth)
         guard, verdict = _verdict(guess[usual], truth[usual], low, high)
     if random is not None and not _in_order(guess, truth):

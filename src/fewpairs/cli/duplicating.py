@@ -34,28 +34,13 @@ _QUICK = 60.0  # seconds within which reading everything is worth a hint
 
 @options.spelled_out
 def duplicates(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|FILE",
-            help="The folder of a run; or a file of texts, with --similarity.",
-            show_default=False,
-        ),
-    ],
+    source: options.RunOrFile,
     *,
     threshold: Annotated[
         float,
         typer.Option("--threshold", "-t", help="Report pairs at least this similar."),
     ],
-    similarity: Annotated[
-        str | None,
-        typer.Option(
-            "--similarity",
-            "-s",
-            help="For a file: as in `fewpairs approximate`.",
-            rich_help_panel="Similarity",
-        ),
-    ] = None,
+    similarity: options.SimilarityOfFile = None,
     text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
     margin: Annotated[

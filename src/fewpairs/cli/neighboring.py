@@ -29,14 +29,7 @@ _NAMES = ["item", "rank", "neighbor", "similarity", "exact", "text", "neighbor_t
 
 @options.spelled_out
 def neighbors(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="DIR|FILE",
-            help="The folder of a run; or a file of texts, with --similarity.",
-            show_default=False,
-        ),
-    ],
+    source: options.RunOrFile,
     *,
     item: Annotated[
         list[str] | None,
@@ -48,15 +41,7 @@ def neighbors(
         ),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many.")] = 10,
-    similarity: Annotated[
-        str | None,
-        typer.Option(
-            "--similarity",
-            "-s",
-            help="For a file: as in `fewpairs approximate`.",
-            rich_help_panel="Similarity",
-        ),
-    ] = None,
+    similarity: options.SimilarityOfFile = None,
     text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
     store: options.Store = None,

@@ -26,8 +26,10 @@ __all__ = [
     "MethodName",
     "PriorNames",
     "Raw",
+    "RunOrFile",
     "Seed",
     "SimilarityName",
+    "SimilarityOfFile",
     "Store",
     "TextOptions",
     "as_budget",
@@ -166,6 +168,23 @@ BudgetText = Annotated[
         "-b",
         help="A hard limit: pairs per item (50/item), a share of the pairs (5%) or a "
         "number of evaluations (100000).",
+    ),
+]
+RunOrFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="DIR|FILE",
+        help="The folder of a run; or a file of texts, with --similarity.",
+        show_default=False,
+    ),
+]
+SimilarityOfFile = Annotated[
+    str | None,
+    typer.Option(
+        "--similarity",
+        "-s",
+        help="For a file: as in `fewpairs approximate`.",
+        rich_help_panel="Similarity",
     ),
 ]
 JobBudget = Annotated[

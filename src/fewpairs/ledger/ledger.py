@@ -175,14 +175,14 @@ class Ledger:
         diagonal: float | None,
         identity: Callable[[], Identity] | None = None,
         sample: Sample | None = None,
+        split: int | None = None,
     ) -> Entries:
         """Return the entries of this matrix; refuse another one.
 
-        ``sample`` are the pairs that showed the symmetry of a new one: they are kept
-        with it. In memory, fingerprints are taken when a second run comes, not before:
-        most never do.
+        ``sample`` are pairs that showed the symmetry of a new one: kept with it. In
+        memory, fingerprints are taken when a second run comes: most never do.
         """
-        subject = Subject(n, similarity, symmetric, symmetrized)
+        subject = Subject(n, similarity, symmetric, symmetrized, split)
         identify = identity or unknown
         if self.entries is None:
             self._subject, self._identify = subject, FingerprintOnce(identify)

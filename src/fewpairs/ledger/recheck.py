@@ -49,7 +49,10 @@ def choose(entries: Entries, size: int) -> tuple[Indices, Indices, NDArray[np.fl
     i, j = (np.concatenate(side) for side in zip(*parts, strict=True))
     if entries.symmetric:
         i, j = np.minimum(i, j), np.maximum(i, j)
-    i, j = np.divmod(np.unique((i * entries.n + j)[i != j]), entries.n)
+    apart = i != j
+    if entries.sides is not None:
+        apart = ~entries.sides.within(i, j)
+    i, j = np.divmod(np.unique((i * entries.n + j)[apart]), entries.n)
     known, values = entries.lookup(i, j)
     i, j, values = i[known], j[known], values[known]
     order = np.argsort(values, kind="stable")

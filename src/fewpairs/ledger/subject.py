@@ -32,6 +32,7 @@ class Subject:
     similarity: str
     symmetric: bool
     symmetrized: bool
+    split: int | None = None  # of two sets, where the second begins
 
     @classmethod
     def of(cls, header: dict[str, Any]) -> tuple["Subject", Sample | None]:
@@ -41,14 +42,16 @@ class Subject:
         if sample is not None:
             i, j = (np.array(part, dtype=np.int64) for part in sample[:2])
             sample = i, j, np.array(sample[2])
-        return cls(**{name: header[name] for name in names}), sample
+        split = header.get("split")  # not in ledgers of 0.1.0
+        return cls(**{name: header[name] for name in names}, split=split), sample
 
     def header(
         self, diagonal: float | None, identity: Identity, sample: Sample | None
     ) -> dict[str, Any]:
         """Return what a ledger on disk writes down about its matrix."""
         return {
-            **asdict(self),
+            **{name: fact for name, fact in asdict(self).items() if name != "split"},
+            **({} if self.split is None else {"split": self.split}),
             "diagonal": diagonal,
             "identity": list(identity),
             "sample": None if sample is None else [part.tolist() for part in sample],
@@ -57,12 +60,17 @@ class Subject:
     def entries(self, diagonal: float | None, sample: Sample | None) -> Entries:
         """Return what is known of the matrix at first: the diagonal and a sample."""
         one_sided = self.symmetric or self.symmetrized
-        entries = Entries(self.n, symmetric=one_sided, diagonal=diagonal)
+        entries = Entries(
+            self.n, symmetric=one_sided, diagonal=diagonal, split=self.split
+        )
         if sample is not None:
             entries.add_pairs(*sample)
         return entries
 
     def __str__(self) -> str:
+        if self.split is not None:
+            sizes = f"{self.split:,} items and {self.n - self.split:,} others"
+            return f"{self.similarity} of {sizes}"
         return f"{self.similarity} of {self.n:,} items"
 
 

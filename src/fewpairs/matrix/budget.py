@@ -41,7 +41,8 @@ class Budget:
         and the check of an unproven symmetry on top.
     per_item
         Pairs read per item: k of them are k·n/2 pairs, since a pair has two items;
-        n − 1 or more are everything.
+        n − 1 or more are everything. Of two sets, pairs read per left item: k of them
+        are k·m, and n or more are everything.
 
     Examples
     --------
@@ -122,10 +123,10 @@ class Budget:
         """Whether there is any limit."""
         return self.given is not None
 
-    def is_everything(self, n: int) -> bool:
-        """Whether all pairs of n items may be read: an item has n − 1 of them."""
+    def is_everything(self, cost: Cost) -> bool:
+        """Whether all pairs may be read: of n items, each has n − 1 of them."""
         if self.per_item is not None:
-            return self.per_item >= n - 1
+            return self.per_item >= cost.shape[1] - (cost.split is None)
         return self.share is not None and self.share >= 1
 
     def limit(self, cost: Cost, *, on_top: int = 0) -> int | None:
@@ -133,12 +134,13 @@ class Budget:
 
         ``on_top`` is what the check of the symmetry takes, where everything is read.
         """
-        if self.is_everything(cost.n):
+        if self.is_everything(cost):
             return cost.everything() + on_top
         if self.share is not None:
             return math.floor(self.share * cost.pairs * cost.each + 1e-9)
         if self.per_item is not None:
-            return math.floor(self.per_item * cost.n / 2 + 1e-9) * cost.each
+            items = cost.n / 2 if cost.split is None else cost.split
+            return math.floor(self.per_item * items + 1e-9) * cost.each
         return self.evaluations
 
 

@@ -22,12 +22,16 @@ class Cost:
         asymmetric similarity, else 1.
     free_diagonal
         Whether the diagonal is declared and therefore free.
+    split
+        Of two sets on one axis, the number of left items, which come first; only a left
+        and a right item make a pair. ``None``: one set.
     """
 
     n: int
     symmetric: bool
     calls: int
     free_diagonal: bool
+    split: int | None = None
 
     @classmethod
     def of(
@@ -50,15 +54,32 @@ class Cost:
             symmetric=symmetric or symmetrize,
             calls=2 if symmetrize and not symmetric else 1,
             free_diagonal=similarity.diagonal is not None,
+            split=similarity.split,
         )
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the matrix: of two sets, left items and right ones."""
+        if self.split is None:
+            return self.n, self.n
+        return self.split, self.n - self.split
+
+    @property
     def pairs(self) -> int:
-        """Distinct pairs of items: n(n−1)/2."""
+        """Distinct pairs of items: n(n−1)/2, or of two sets all m·n."""
+        if self.split is not None:
+            return self.split * (self.n - self.split)
         return self.n * (self.n - 1) // 2
 
     def lines(self, k: int) -> int:
-        """Price of k whole columns: n·k − k(k−1)/2 entries when symmetric, else n·k."""
+        """Price of k whole columns: n·k − k(k−1)/2 entries when symmetric, else n·k.
+
+        Of two sets, that of k/2 columns and as many rows.
+        """
+        if self.split is not None:
+            m, n = self.shape
+            rows = min(m, max(k // 2, k - n))
+            return self.cross(min(n, k - rows), rows)
         shared = k * (k - 1) // 2 if self.symmetric else 0
         return self._price(k * (self.n - 1) - shared, k)
 
@@ -68,6 +89,9 @@ class Cost:
         Of an asymmetric matrix all may: coinciding items share a diagonal entry, which
         leaves more others to pay for where the diagonal is free.
         """
+        if self.split is not None:
+            m, n = self.shape
+            return m * columns + n * rows - columns * rows
         if self.symmetric:
             return self.lines(columns + rows - both)
         diagonal = max(columns, rows)
@@ -81,6 +105,8 @@ class Cost:
 
     def everything(self) -> int:
         """Price of the whole matrix."""
+        if self.split is not None:
+            return self.pairs
         return self.principal(self.n)
 
     @property
@@ -93,7 +119,12 @@ class Cost:
         return evaluations / (self.pairs * self.each)
 
     def per_item(self, evaluations: int) -> float:
-        """Return the pairs per item that evaluations buy: a pair has two items."""
+        """Return the pairs per item that evaluations buy: a pair has two items.
+
+        Of two sets, pairs per left item.
+        """
+        if self.split is not None:
+            return evaluations / self.split
         return 2 * evaluations / (self.n * self.each)
 
     def _price(self, entries: int, diagonal: int) -> int:

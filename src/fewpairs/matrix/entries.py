@@ -10,10 +10,12 @@ from scipy import sparse
 
 from fewpairs.kernels.linalg import scratch
 from fewpairs.kernels.linalg.blas_threads import in_threads
-from fewpairs.matrix.lines import Axis, Lines, lay
+from fewpairs.matrix import laying
+from fewpairs.matrix.lines import Axis, Lines
 from fewpairs.matrix.moments import Moments, count_moments
 from fewpairs.matrix.sampling import sample_unknown
 from fewpairs.matrix.scattered import merged, position_table
+from fewpairs.matrix.sides import Sides
 from fewpairs.types import Indices
 
 __all__ = ["Axis", "Entries", "Lines", "Moments"]
@@ -38,12 +40,20 @@ class Entries:
         Whether K[i, j] = K[j, i]; an entry is then known with its mirror.
     diagonal
         The value of the whole diagonal where it is declared, else ``None``.
+    split
+        Of two sets, the position of the first right item (`Sides`); ``None``: one set.
     """
 
     def __init__(
-        self, n: int, *, symmetric: bool, diagonal: float | None = None
+        self,
+        n: int,
+        *,
+        symmetric: bool,
+        diagonal: float | None = None,
+        split: int | None = None,
     ) -> None:
         self.n = n
+        self.sides = None if split is None else Sides(split, n)
         self.symmetric = symmetric
         self.diagonal = diagonal
         self.columns: list[Lines] = []
@@ -109,7 +119,7 @@ class Entries:
         diagonal = self.diagonal
         if diagonal is not None:
             diagonal = float(function(np.array([diagonal]))[0])
-        out = Entries(self.n, symmetric=self.symmetric, diagonal=diagonal)
+        out = self.like(diagonal)
         sides: list[tuple[Axis, list[Lines]]]
         sides = [("columns", self.columns), ("rows", self.rows)]
         for axis, blocks in sides:
@@ -169,6 +179,8 @@ class Entries:
         if self.diagonal is not None:
             known |= i == j
             values[known] = self.diagonal
+        if self.sides is not None:
+            known |= self.sides.within(i, j)
         for lines, line, along in self._views(i, j, holes=True):
             position = lines.position[line]
             hit = np.flatnonzero((position >= 0) & ~known)
@@ -187,49 +199,20 @@ class Entries:
 
     def overlay(self, out: NDArray[Any], rows: Indices, columns: Indices) -> None:
         """Write every known entry of the block ``rows`` × ``columns`` into ``out``."""
-        table, values = self._scattered_table()
-        if table.nnz:
-            part = table[rows][:, columns].tocoo()
-            # The table holds positions counted from 1, so that a 0 stays an entry.
-            out[part.row, part.col] = values[part.data - 1]
-        self._overlay_holes(out, rows, columns)
-        for lines in self.columns:
-            position = lines.position[columns]
-            hit = np.flatnonzero(position >= 0)
-            if hit.size:
-                out[:, hit] = lines.values[np.ix_(position[hit], rows)].T
-        for lines in self.columns if self.symmetric else self.rows:
-            position = lines.position[rows]
-            hit = np.flatnonzero(position >= 0)
-            if hit.size:
-                out[hit] = lines.values[np.ix_(position[hit], columns)]
-        if self.diagonal is not None:
-            out[rows[:, None] == columns[None, :]] = self.diagonal
-
-    def _overlay_holes(
-        self, out: NDArray[Any], rows: Indices, columns: Indices
-    ) -> None:
-        down, across = self.partial["columns"], self.partial["rows"]
-        for lines in down:
-            lay(out, lines, columns, rows)
-        for lines in down if self.symmetric else across:
-            lay(out.T, lines, rows, columns)
+        laying.overlay(self, out, rows, columns)
 
     def hide(self, out: NDArray[Any], rows: Indices) -> None:
-        """Write −∞ into whole rows wherever an entry is known, and on the diagonal."""
-        table, _ = self._scattered_table()
-        if table.nnz:
-            part = table[rows].tocoo()
-            out[part.row, part.col] = -np.inf
-        for lines in self.columns:
-            out[:, lines.indices] = -np.inf
-        for lines in self.columns if self.symmetric else self.rows:
-            out[lines.position[rows] >= 0] = -np.inf
-        out[np.arange(len(rows)), rows] = -np.inf
+        """Write −∞ into whole rows wherever an entry is known, and where is no pair."""
+        laying.hide(self, out, rows)
+
+    def like(self, diagonal: float | None = None) -> "Entries":
+        """Return entries of a matrix of the same form, of which nothing is known."""
+        split = None if self.sides is None else self.sides.split
+        return Entries(self.n, symmetric=self.symmetric, diagonal=diagonal, split=split)
 
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""
-        out = Entries(self.n, symmetric=self.symmetric, diagonal=self.diagonal)
+        out = self.like(self.diagonal)
         with self._lock:
             out.columns, out.rows = list(self.columns), list(self.rows)
             out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
@@ -253,32 +236,24 @@ class Entries:
         self, out: NDArray[Any], indices: Indices, axis: Axis = "columns"
     ) -> None:
         """Write what is known of these lines into ``out``, of shape (k, n)."""
-        across: Axis = "rows" if axis == "columns" else "columns"
-        crossing = self.line_indices(across)
-        if len(crossing):
-            out[:, crossing] = self.lines(crossing, across)[:, indices].T
-        line, where, values = self.scattered_in_lines(indices, axis)
-        out[line, where] = values
-        if self.partial["columns"] or self.partial["rows"]:
-            view = out.T if axis == "columns" else out
-            everything = np.arange(self.n)
-            ends = (everything, indices) if axis == "columns" else (indices, everything)
-            self._overlay_holes(view, *ends)
-        if self.diagonal is not None:
-            out[np.arange(len(indices)), indices] = self.diagonal
+        laying.fill_lines(self, out, indices, axis)
 
     def off_lines(
         self, indices: Indices, axis: Axis = "columns"
     ) -> tuple[NDArray[np.bool_], Indices, Indices]:
         """Return where these lines cross no known line, nor each other's mirrors.
 
-        And the entries that are known there nevertheless: which line, where on it.
+        And the entries that are known there nevertheless: which line, where on it. Of
+        two sets, lines of one side.
         """
         across: Axis = "rows" if axis == "columns" else "columns"
         rest = np.ones(self.n, dtype=bool)
         rest[self.line_indices(across)] = False
         if self.symmetric:
             rest[indices] = False
+        if self.sides is not None and len(indices):
+            first = indices[0] < self.sides.split
+            rest[self.sides.left if first else self.sides.right] = False
         line, where, _ = self.scattered_in_lines(indices, axis)
         if self.diagonal is not None:
             line = np.concatenate([line, np.arange(len(indices))])
@@ -308,7 +283,7 @@ class Entries:
         self, indices: Indices, axis: Axis = "columns"
     ) -> tuple[Indices, Indices, NDArray[np.float64]]:
         """Return the scattered entries of these lines: which line, where, value."""
-        table, values = self._scattered_table()
+        table, values = self.scattered_table()
         if axis == "columns" and not self.symmetric:
             table = sparse.csr_array(table.T)
         part = table[indices].tocoo()
@@ -334,6 +309,8 @@ class Entries:
     @property
     def pairs(self) -> int:
         """Number of off-diagonal entries that the matrix has, mirrors once."""
+        if self.sides is not None:
+            return self.sides.pairs
         ordered = self.n * (self.n - 1)
         return ordered // 2 if self.symmetric else ordered
 
@@ -381,7 +358,7 @@ class Entries:
         """Return i and j of keys i·n + j."""
         return keys // self.n, keys % self.n
 
-    def _scattered_table(self) -> _Table:
+    def scattered_table(self) -> _Table:
         """Return where the scattered entries are, mirrors too, and their values."""
         with self._lock:
             if self._table is None:

@@ -30,8 +30,10 @@ def count_moments(entries: "Entries") -> Moments:
     total = sum(weight * float(part.sum()) for part, weight in parts)
     with np.errstate(over="ignore", under="ignore"):
         squares = sum(weight * float(part @ part) for part, weight in parts)
+    sides = entries.sides
     for lines in [*entries.columns, *entries.rows]:
-        number += lines.values.size - len(lines.indices)
+        own = lines.values.size - len(lines.indices)
+        number += own if sides is None else sides.along(lines.indices)
         total += float(lines.sums.sum())
         squares += float(lines.squares.sum())
     return Moments(round(number), total, squares)
@@ -50,6 +52,8 @@ def _shared_by_lines(entries: "Entries") -> list[tuple[NDArray[np.float64], floa
         for other in across:
             crossing = lines.values[:, other.indices].astype(np.float64)
             off = lines.indices[:, None] != other.indices[None, :]
+            if entries.sides is not None:
+                off = ~entries.sides.within(lines.indices[:, None], other.indices)
             parts.append((crossing[off], weight))
     return parts
 
@@ -106,6 +110,11 @@ def far_line_entries(
     apart -= center
     inside = np.flatnonzero((starts <= owner) & (owner < starts + width))
     apart[inside, owner[inside] - starts[inside]] = 0.0  # the diagonal is no pair
+    none = len(inside)
+    if entries.sides is not None:
+        along = starts[:, None] + np.arange(width)
+        within = entries.sides.within(owner[:, None], along)
+        apart[within], none = 0.0, int(within.sum())
     line, at = np.nonzero(np.abs(apart) > radius)
     own, along = owner[line], starts[line] + at
     is_column = line < sum(len(block.indices) for block in entries.columns)
@@ -113,4 +122,4 @@ def far_line_entries(
     with np.errstate(over="ignore", under="ignore"):
         squares = float(np.einsum("kn,kn->", apart, apart))
     values = apart[line, at] + center
-    return FarEntries(i, j, values, apart.size - len(inside), squares)
+    return FarEntries(i, j, values, apart.size - none, squares)

@@ -62,6 +62,9 @@ class TileGrid:
         Number of items.
     chunk
         Pairs of a tile, at most.
+    split
+        Of two sets, the position of the first right item: tiles are then of left items
+        with right ones.
 
     Examples
     --------
@@ -73,25 +76,47 @@ class TileGrid:
     10
     """
 
-    def __init__(self, n: int, chunk: int) -> None:
-        self.n = n
+    def __init__(self, n: int, chunk: int, split: int | None = None) -> None:
+        self.n, self.split = n, split
         # A few bands at least: a sample of tiles is then a part of them.
         self.side = max(1, min(isqrt(max(1, chunk)), max(_TRIANGLE, -(-n // 4)), n))
 
     def __iter__(self) -> Iterator[Tile]:
         """Return all tiles that have a pair."""
+        if self.split is not None:
+            for top in range(0, self.split, self.side):
+                yield from self._across(top, self.split)
+            return
         for top in range(0, self.n, self.side):
             bottom = min(top + self.side, self.n)
             yield from _triangle(top, bottom)
             for left in range(bottom, self.n, self.side):
                 yield Tile(top, bottom, left, min(left + self.side, self.n))
 
+    def _across(self, top: int, split: int) -> Iterator[Tile]:
+        """Return the tiles of a band of left items."""
+        bottom = min(top + self.side, split)
+        for left in range(split, self.n, self.side):
+            yield Tile(top, bottom, left, min(left + self.side, self.n))
+
     def crossing(self, top: int) -> list[Tile]:
-        """Return the tiles of the band from ``top`` on that lie along the diagonal."""
+        """Return the tiles of the band from ``top`` on that lie along the diagonal.
+
+        Two sets have none.
+        """
+        if self.split is not None:
+            return []
         return list(_triangle(top, min(top + self.side, self.n)))
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Tile]:
-        """Draw distinct whole squares; fewer where there are fewer."""
+        """Draw distinct whole squares; fewer where there are fewer.
+
+        Of two sets, any tiles, the largest of them last.
+        """
+        if self.split is not None:
+            every = list(self)
+            chosen = rng.permutation(len(every))[:size]
+            return sorted((every[t] for t in chosen), key=lambda tile: tile.pairs)
         whole = self.n // self.side
         size = min(size, whole * (whole - 1) // 2)
         found: dict[tuple[int, int], Tile] = {}

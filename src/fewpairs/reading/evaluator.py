@@ -55,7 +55,7 @@ class Evaluator:
         self.seconds = 0.0
         self.chunk = int(scorer.chunk)
         # Where blocks are no faster than pairs, pairs lose less on an error.
-        self.blocks = type(scorer).block is not Scorer.block
+        self.blocks = scorer.has_blocks
         self._workers = workers
         self._report = report
         self.rescue: Rescue | None = None

@@ -87,7 +87,7 @@ class Filler:
         out = writer.values
         W = np.empty((0, 0))
         error = None
-        if self._symmetric:
+        if self._symmetric and read.sides is None:
             W, mine = np.full((2, len(indices), len(indices)), np.nan)
             known.overlay(W, indices, indices)
             read.overlay(mine, indices, indices)

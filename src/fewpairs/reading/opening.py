@@ -14,7 +14,6 @@ from fewpairs.ledger.recheck import choose, refuse_others, size_of
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
-from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.symmetry import BothOrders, compare, draw_pairs, pairs_to_check
 from fewpairs.progress import Progress, Silence
 from fewpairs.reading.account import Account
@@ -114,6 +113,7 @@ def open_oracle(
         diagonal=similarity.diagonal,
         identity=identity,
         sample=found.sample and found.sample.entries(symmetric=cost.symmetric),
+        split=cost.split,
     )
     size = size_of(similarity, account.limit, cost.calls) if recheck else 0
     if size:
@@ -126,7 +126,7 @@ def open_oracle(
     if before is not None:
         read = before.entries
     elif ledger is not None:
-        read = Entries(n, symmetric=cost.symmetric, diagonal=similarity.diagonal)
+        read = known.like(similarity.diagonal)
     oracle = Oracle(
         cost,
         RunEntries(read, known),

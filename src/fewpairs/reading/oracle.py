@@ -281,10 +281,15 @@ class Oracle:
     @Shield()
     def _lines(self, indices: Indices, axis: Axis) -> NDArray[Any]:
         indices = _distinct(indices, axis)
-        self._charge(*self._entries.unread_in_lines(indices, axis))
-        missing = self._entries.missing_lines(indices, axis)
-        if len(missing):
-            self._read_lines(missing, axis)
+        sides = self.read.sides
+        for part in [indices] if sides is None else sides.parted(indices):
+            self._charge(*self._entries.unread_in_lines(part, axis))
+            missing = self._entries.missing_lines(part, axis)
+            if len(missing):
+                self._read_lines(missing, axis)
+            lines = self._entries.take_lines(part, axis)
+            if len(part) == len(indices):
+                return lines
         return self._entries.take_lines(indices, axis)
 
     def _read_lines(self, indices: Indices, axis: Axis) -> None:

@@ -31,7 +31,7 @@ class TileReader:
         evaluator: Evaluator,
         dtype: np.dtype[Any],
     ) -> None:
-        self.grid = TileGrid(cost.n, evaluator.chunk)
+        self.grid = TileGrid(cost.n, evaluator.chunk, cost.split)
         self._calls = cost.calls
         self._entries, self._account = entries, account
         self._evaluator, self._dtype = evaluator, dtype

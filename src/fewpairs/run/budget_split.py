@@ -43,7 +43,7 @@ def split_budget(
         held_out = min(pairs_for(price, calls), unread)
         return BudgetSplit(method, held_out, price + held_out * calls)
     check = 2 * pairs_to_check(similarity, cost.n, limit)
-    left = limit if budget.is_everything(cost.n) else limit - check
+    left = limit if budget.is_everything(cost) else limit - check
     everything = method.everything(cost)
     if everything is not None and everything.price(cost) <= left:
         method.resolve(cost, left)  # refuses an asymmetric matrix by the method's name

@@ -84,6 +84,11 @@ class Scorer(ABC):
     price: float = 0.0
     backend: str = "Python"
 
+    @property
+    def has_blocks(self) -> bool:
+        """Whether it has blocks of its own, which are faster than pairs."""
+        return type(self).block is not Scorer.block
+
     def prepare(self, tell: Callable[[str], None]) -> None:  # noqa: B027 - optional
         """Do now what the first call would do once per process, such as compiling.
 
@@ -156,6 +161,9 @@ class Similarity(ABC):
     by_position
         Whether vectors or a matrix came with the similarity, so that an item is but a
         position. New items then bring their own, see ``beside``.
+    split
+        Of two sets on one axis, the position of the first right item; ``None``: one
+        set. See :class:`fewpairs.similarity.two_sets.TwoSets`.
 
     Examples
     --------
@@ -188,6 +196,7 @@ class Similarity(ABC):
     rounding: float | None = None
     by_position: bool = False
     contextual: bool = False
+    split: int | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Similarity":
         """Return the same: a recipe never changes, and models and vectors are large."""
@@ -196,6 +205,20 @@ class Similarity(ABC):
     @abstractmethod
     def bind(self, items: Sequence[Any]) -> Scorer:
         """Do all the work that is needed once per item, and return the scorer."""
+
+    def bind_two(self, left: Sequence[Any], right: Sequence[Any]) -> Scorer:
+        """Bind m left items and n right ones, of one kind or of two, each once.
+
+        Positions of the scorer are those of left items, then those of right ones: left
+        item i is i, right item j is m + j. It is asked for pairs of a left item and a
+        right one alone, in this order. Override it where sides are bound in different
+        ways.
+        """
+        both = isinstance(left, np.ndarray) and isinstance(right, np.ndarray)
+        if both and np.shape(left)[1:] == np.shape(right)[1:]:
+            together: Any = np.concatenate([left, right])
+            return self.bind(together)
+        return self.bind([*left, *right])
 
     def beside(
         self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices

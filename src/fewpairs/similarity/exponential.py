@@ -83,6 +83,10 @@ class Exponential(Similarity):
         """Bind the distance."""
         return _Exponentials(self.distance.bind(items), self.gamma)
 
+    def bind_two(self, left: Sequence[Any], right: Sequence[Any]) -> Scorer:
+        """Bind the distance to two sets."""
+        return _Exponentials(self.distance.bind_two(left, right), self.gamma)
+
     def beside(
         self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
     ) -> Scorer:

@@ -44,7 +44,7 @@ class Joined(Scorer):
         self.fitted, self.backend = like.n, like.backend
         self.n = like.n + len(new_items)
         self.dtype, self.chunk, self.price = like.dtype, like.chunk, like.price
-        self._blocks = type(like).block is not Scorer.block
+        self._blocks = like.has_blocks
         self._similarity = similarity
         self._items, self._kept = items, like.kept
         self._new, self._call = new_items, call

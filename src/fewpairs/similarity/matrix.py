@@ -27,10 +27,13 @@ def from_matrix(
 ) -> Similarity:
     """Make a similarity of an n×n array; nothing of it is copied.
 
+    An m×n array is that of two sets: ``fewpairs.approximate(None, matrix)`` takes it as
+    one, rows are items and columns others.
+
     Parameters
     ----------
     matrix
-        Real, square; memory-mapped arrays work.
+        Real; memory-mapped arrays work.
     symmetric
         Whether the matrix is symmetric. ``None`` looks at 2,000 sampled entries and
         their mirrors. A claim that those contradict is an error.
@@ -51,6 +54,14 @@ def from_matrix(
     call = "fewpairs.from_matrix"
     check_facts(call, symmetric=symmetric, diagonal=diagonal, bounds=bounds, psd=psd)
     bounds = None if bounds is None else (bounds[0], bounds[1])
+    if K.shape[0] != K.shape[1]:
+        if symmetric or diagonal is not None or psd:
+            msg = (
+                f"{call}: got an array of shape {K.shape}, two sets; symmetric=, "
+                "diagonal= and psd= are of square ones. Leave them out."
+            )
+            raise InputError(msg)
+        return _MatrixSimilarity(K, False, None, bounds, False)
     if diagonal is not None and not np.allclose(np.diagonal(K), diagonal, rtol=1e-3):
         worst = int(np.argmax(np.abs(np.diagonal(K) - diagonal)))
         msg = (
@@ -89,10 +100,11 @@ def _checked(matrix: ArrayLike) -> NDArray[Any]:
         K = np.asarray(matrix)  # a view of a memory map stays on disk
     except Exception:  # noqa: BLE001 - ragged, or no array at all
         K = np.empty(0, dtype=object)
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
+    if K.ndim != 2 or not K.size:
         msg = (
             f"fewpairs.from_matrix: got an array of shape {K.shape}; a similarity "
-            "matrix is square, one row and one column per item."
+            "matrix has one row and one column per item, or of two sets m rows and n "
+            "columns."
         )
         raise InputError(msg)
     if K.dtype.kind not in "biuf":
@@ -132,6 +144,11 @@ class _MatrixSimilarity(Similarity):
     by_position = True
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns, so that items need not be given."""
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    @property
     def size(self) -> int:
         """Number of items, so that they need not be given."""
         return len(self.matrix)
@@ -142,12 +159,25 @@ class _MatrixSimilarity(Similarity):
 
     def identify(self) -> Iterable[Any]:
         """Return its shape, its type and a sample of its entries."""
-        i, j = np.random.default_rng(1).integers(self.size, size=(2, _SAMPLED_PAIRS))
+        rng, (m, n) = np.random.default_rng(1), self.shape
+        if m == n:
+            i, j = rng.integers(n, size=(2, _SAMPLED_PAIRS))
+        else:
+            i, j = (
+                rng.integers(m, size=_SAMPLED_PAIRS),
+                rng.integers(n, size=_SAMPLED_PAIRS),
+            )
         return (self.matrix.shape, self.matrix.dtype.str, self.matrix[i, j])
 
     def bind(self, items: Sequence[Any]) -> Scorer:
         n = len(self.matrix)
         items = as_items(items, "fewpairs.from_matrix")
+        if self.shape != (n, n):
+            msg = (
+                f"fewpairs.from_matrix: the matrix is {n} × {self.shape[1]}, of two "
+                "sets; this takes the square one of one set."
+            )
+            raise InputError(msg)
         if len(items) != n:
             msg = (
                 f"fewpairs.from_matrix: the matrix is {n} × {n}, and there are "
@@ -155,6 +185,16 @@ class _MatrixSimilarity(Similarity):
             )
             raise InputError(msg)
         return _MatrixScorer(self.matrix, symmetric=self.symmetric)
+
+    def bind_two(self, left: Sequence[Any], right: Sequence[Any]) -> Scorer:
+        if (len(left), len(right)) != self.shape:
+            msg = (
+                f"fewpairs.from_matrix: the matrix is {self.shape[0]} × "
+                f"{self.shape[1]}, and there are {len(left)} items and {len(right)} "
+                "others. Pass one item a row and one of the others a column."
+            )
+            raise InputError(msg)
+        return _TableScorer(self.matrix)
 
     def beside(
         self,
@@ -205,6 +245,26 @@ class _MatrixScorer(Scorer):
         if self._symmetric and len(columns) < len(rows):
             return np.asarray(self._matrix[np.ix_(columns, rows)]).T
         return np.asarray(self._matrix[np.ix_(rows, columns)])
+
+
+class _TableScorer(Scorer):
+    """A matrix of two sets: position m + j is column j."""
+
+    backend = "NumPy"
+
+    chunk = _MatrixScorer.chunk
+
+    def __init__(self, matrix: NDArray[Any]) -> None:
+        self.n = sum(matrix.shape)
+        small = matrix.dtype in (np.float16, np.float32)
+        self.dtype = np.dtype(np.float32 if small else np.float64)
+        self._matrix = matrix
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        return np.asarray(self._matrix[i, j - len(self._matrix)])
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
+        return np.asarray(self._matrix[np.ix_(rows, columns - len(self._matrix))])
 
 
 class _RowsScorer(Scorer):

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.answers.evaluated import Pairs
+from fewpairs.answers.near_misses import NearMisses
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.kernels.linalg.top_lists import TopLists
@@ -57,9 +59,11 @@ class AllPairs:
         Most similar others that are kept of each item; ``None``: none.
     threshold
         Pairs that are kept; ``None``: none.
+    band
+        How far below the threshold pairs are of interest: the nearest are kept.
     moments
         Whether number, sum and sum of squares of all values are wanted. Without, and
-        without k, similarities that can stop early below the threshold do.
+        without k, similarities that can stop early below the band do.
 
     Attributes
     ----------
@@ -75,25 +79,28 @@ class AllPairs:
         *,
         k: int | None = None,
         threshold: float | None = None,
+        band: float = 0.0,
         moments: bool = True,
     ) -> None:
         self._oracle, self._records, self._dtype = oracle, records, dtype
         self._lists = None if k is None else TopLists(oracle.n, k, dtype)
         self._level = None if threshold is None else level_of(threshold, dtype)
         self._threshold, self.k = threshold, k
+        self._floor = None if threshold is None else level_of(threshold - band, dtype)
+        self._near = NearMisses(np.inf if self._floor is None else self._floor)
         self._found: list[tuple[Indices, Indices, NDArray[Any]]] = []
         self._number, self._looked_at = 0, 0
         self._moments = np.zeros(2) if moments else None
         self.done = 0
         side = oracle.tiles.side
-        self.name = fingerprint([oracle.n, side, k, threshold, moments])[:16]
+        self.name = fingerprint([oracle.n, side, k, threshold, band, moments])[:16]
         self._resume(records.read(self.name))
 
     @property
     def least(self) -> float | None:
         """What alone is wanted of a value, where the rest need not be known."""
         whole = self._lists is not None or self._moments is not None
-        return None if whole else self._level
+        return None if whole or self._floor == -np.inf else self._floor
 
     @property
     def pairs(self) -> int:
@@ -136,6 +143,10 @@ class AllPairs:
         order = np.lexsort((j, i, -values))
         return i[order], j[order], values[order]
 
+    def near(self) -> Pairs:
+        """Return the pairs nearest below the threshold, the most similar first."""
+        return self._near.pairs()
+
     def moments(self) -> Moments:
         """Return number, sum and sum of squares of all similarities."""
         if self._moments is None:
@@ -149,12 +160,7 @@ class AllPairs:
         if self._lists is not None:
             self._lists.add(values, tile.top, tile.left)
         if self._level is not None:
-            hit = np.flatnonzero(values >= self._level)
-            if len(hit):
-                row, column = np.divmod(hit, values.shape[1])
-                found = values[row, column].astype(self._dtype, copy=False)
-                self._found.append((row + tile.top, column + tile.left, found))
-                self._number += len(hit)
+            self._take_high(tile, values, self._level)
         if self._moments is not None:
             once = values[np.isfinite(values)] if tile.triangle else values.ravel()
             once = once.astype(np.float64, copy=False)
@@ -167,6 +173,25 @@ class AllPairs:
             self._check_memory()
         if self._records.due:
             self._write()
+
+    def _take_high(self, tile: Tile, values: NDArray[Any], level: float) -> None:
+        """Keep what is at the threshold, and look at what comes near it."""
+        if tile.triangle:  # −∞ is no pair
+            values = np.where(np.isneginf(values), np.nan, values)
+        hit = np.flatnonzero(values >= min(level, self._near.floor))
+        if not len(hit):
+            return
+        row, column = np.divmod(hit, values.shape[1])
+        found = values[row, column].astype(self._dtype, copy=False)
+        i, j = row + tile.top, column + tile.left
+        high = found >= level
+        if not high.all():
+            low = ~high
+            self._near.add(i[low], j[low], found[low])
+            i, j, found = i[high], j[high], found[high]
+        if len(found):
+            self._found.append((i, j, found))
+            self._number += len(found)
 
     def _check_memory(self) -> None:
         """Refuse a threshold that more pairs reach than can be listed."""
@@ -201,7 +226,9 @@ class AllPairs:
             arrays |= {"partner": partner, "value": value}
         if self._level is not None:
             i, j, values = self._joined()
+            near = self._near.pairs()
             arrays |= {"i": i, "j": j, "similarity": values}
+            arrays |= {f"near_{name}": part for name, part in near._asdict().items()}
         if self._moments is not None:
             arrays["moments"] = self._moments
         self._records.write(self.name, arrays)
@@ -216,5 +243,6 @@ class AllPairs:
         if self._level is not None:
             self._found = [(found["i"], found["j"], found["similarity"])]
             self._number = len(found["i"])
+            self._near.add(*(found[f"near_{name}"] for name in Pairs._fields))
         if self._moments is not None:
             self._moments = found["moments"].copy()

@@ -1,14 +1,16 @@
 """Pairs above a threshold: proposed by an approximation, checked one by one."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.above import pairs_above
 from fewpairs.answers.all_pairs import AllPairs, level_of
+from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.left_out import hide_rows, refined_an_item
+from fewpairs.answers.matches import NOTHING_MISSED, Matches, Missed
+from fewpairs.answers.sides import Side, side_of
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number, check_whole
 from fewpairs.errors import BudgetError
@@ -17,88 +19,12 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 from fewpairs.types import Indices
 
-__all__ = ["Matches", "Missed", "duplicates", "exact_matches", "find_matches"]
+__all__ = ["duplicates", "exact_matches", "find_matches"]
 
 _MARGIN = 2.0  # standard deviations of the prediction's error
 _TAIL = 500  # held-out pairs with the highest predictions: near the threshold
 
 _CHUNKS = 50  # in which candidates are read, so that a bar moves
-
-
-class Missed(NamedTuple):
-    """What is known of the pairs that were not found, without paying for more.
-
-    Attributes
-    ----------
-    held_out, above
-        Held-out pairs, drawn from all that were not read, and how many of them lie
-        above the threshold without having been a candidate.
-    estimate, at_most
-        That share, and the upper end of its one-sided 95 % interval, of all unread
-        pairs (Clopper & Pearson 1934).
-    hidden, found
-        Pairs above the threshold in landmarks' rows that were hidden from a fit to
-        the other landmarks, and how many of them that fit proposes.
-    found_at_least
-        Lower end of the one-sided 95 % interval of the share found / hidden.
-    """
-
-    held_out: int
-    above: int
-    estimate: float
-    at_most: float
-    hidden: int
-    found: int
-    found_at_least: float
-
-
-@dataclass(frozen=True, eq=False)
-class Matches:
-    """Pairs whose similarity is at least a threshold, every one evaluated.
-
-    Attributes
-    ----------
-    left, right, similarity
-        The pairs, left < right, most similar first, and their exact values.
-    threshold, margin
-        Pairs predicted above threshold − margin were checked.
-    known, checked
-        Pairs of the result that had been read before; candidates evaluated now.
-    missed
-        What can be said of those that were not found.
-    evaluations
-        Calls of the similarity: for the candidates; by `fewpairs.duplicates`, all.
-    way
-        Whether `fewpairs.duplicates` read all pairs, and why; else ``None``.
-    """
-
-    left: Indices
-    right: Indices
-    similarity: NDArray[np.float64]
-    threshold: float
-    margin: float
-    known: int
-    checked: int
-    missed: Missed
-    evaluations: int = 0
-    way: Way | None = None
-
-    @property
-    def i(self) -> Indices:
-        """``left``, as in ``approx.pairs(i, j)``."""
-        return self.left
-
-    @property
-    def j(self) -> Indices:
-        """``right``, as in ``approx.pairs(i, j)``."""
-        return self.right
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def __repr__(self) -> str:
-        way = "" if self.way is None else f"; {self.way}"
-        return f"<Matches: {len(self):,} pairs at least {self.threshold:g}{way}>"
 
 
 def find_matches(
@@ -150,7 +76,8 @@ def find_matches(
     """
     threshold = check_number("find_matches", "threshold", threshold)
     margin = _margin(approx) if margin is None else float(margin)
-    i, j = _candidates(approx, threshold - margin, threshold)
+    level = level_of(threshold, _precision(approx))
+    i, j = pairs_above(approx, min(threshold - margin, level))
     if also is not None:
         low, high = np.minimum(*also), np.maximum(*also)
         n = approx.known.n
@@ -171,16 +98,20 @@ def find_matches(
         )
         raise BudgetError(msg, needed=len(new), allowed=most)
     values[new] = _read(approx, i[new], j[new], progress or Silence())
-    keep = values >= level_of(threshold, _precision(approx))
+    keep = values >= level
     values = np.where(keep, np.maximum(values, threshold), values)
-    order = np.flatnonzero(keep)[np.argsort(-values[keep], kind="stable")]
+    looked_at = Pairs(i, j, values)
+    left, right, similarity = looked_at.at(keep).sorted()
+    side = _side(approx)
     return Matches(
-        left=i[order],
-        right=j[order],
-        similarity=values[order],
+        left=left,
+        right=right,
+        similarity=similarity,
         threshold=float(threshold),
-        margin=margin,
-        known=int(known[order].sum()),
+        sides=(side, side),
+        others=looked_at.at(~keep),
+        candidate_margin=margin,
+        known=int(known[keep].sum()),
         checked=len(new),
         missed=_missed(approx, threshold, margin),
         evaluations=len(new) * approx.reader("find_matches").calls if len(new) else 0,
@@ -212,7 +143,9 @@ def duplicates(
         )
 
 
-def exact_matches(sweep: AllPairs, threshold: float, way: Way, paid: int) -> Matches:
+def exact_matches(
+    sweep: AllPairs, threshold: float, way: Way, *, side: Side, paid: int
+) -> Matches:
     """Return what a pass over all pairs has found: nothing is missed."""
     left, right, similarity = sweep.above()
     return Matches(
@@ -220,13 +153,22 @@ def exact_matches(sweep: AllPairs, threshold: float, way: Way, paid: int) -> Mat
         right=right,
         similarity=similarity,
         threshold=float(threshold),
-        margin=0.0,
-        known=0,
+        sides=(side, side),
+        others=sweep.near(),
         checked=sweep.pairs,
-        missed=Missed(0, 0, 0.0, 0.0, 0, 0, 0.0),
+        missed=NOTHING_MISSED,
         evaluations=paid,
         way=way,
     )
+
+
+def _side(approx: Approximation) -> Side:
+    """Return the fitted items as a side; without their items, by position."""
+    n = approx.shape[0]
+    if approx.source is None:
+        return Side(n)
+    items = approx.source.reader.items
+    return side_of(items, items if len(items) == n else None, n)
 
 
 def _read(
@@ -263,17 +205,6 @@ def _margin(approx: Approximation) -> float:
     top = np.argsort(-guess, kind="stable")[:_TAIL]
     errors = held.truth[top] - guess[top]
     return _MARGIN * float(np.sqrt(np.mean(errors**2)))
-
-
-def _candidates(
-    approx: Approximation, lowest: float, threshold: float
-) -> tuple[Indices, Indices]:
-    """Return i < j of pairs that are predicted high, or known to be."""
-    i, j = pairs_above(approx, min(lowest, level_of(threshold, _precision(approx))))
-    known, values = approx.known.lookup(i, j)
-    # What is known to lie below the threshold needs no second look.
-    keep = ~known | (values >= level_of(threshold, _precision(approx)))
-    return i[keep], j[keep]
 
 
 def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:

@@ -8,7 +8,9 @@ import numpy as np
 import typer
 
 from fewpairs.answers.equal import count_equal, equal_pairs
-from fewpairs.answers.matching import Matches, find_matches
+from fewpairs.answers.matches import Matches
+from fewpairs.answers.matches_receipt import missed_in_words
+from fewpairs.answers.matching import find_matches
 from fewpairs.cli import options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
@@ -211,7 +213,7 @@ def _tell(
         f"{summary}; all of them exact: {found.known:,} read before, "
         f"{len(found) - found.known:,} among {found.checked:,} candidates evaluated now"
     )
-    say.say(_missed_in_words(found))
+    say.say(f"missed: {missed_in_words(found)}")
     exact = np.inf if approx is None else _exact_seconds(approx)
     if exact < _QUICK:
         say.note(
@@ -224,24 +226,6 @@ def _all_read(found: Matches, approx: Approximation | None) -> bool:
     if found.way is not None:
         return found.way.exact
     return approx is not None and not approx.certificate.unread
-
-
-def _missed_in_words(found: Matches) -> str:
-    missed = found.missed
-    words = []
-    if missed.hidden:
-        words.append(
-            f"of {missed.hidden:,} such pairs in rows hidden from a smaller fit, "
-            f"{missed.found:,} were found ({missed.found / missed.hidden:.0%}; with "
-            f"95 % confidence at least {missed.found_at_least:.0%})"
-        )
-    if missed.held_out:
-        words.append(
-            f"{missed.above:,} of {missed.held_out:,} held-out pairs were missed: "
-            f"about {missed.estimate:,.0f} of all pairs, at most {missed.at_most:,.0f} "
-            "(95 %)"
-        )
-    return "missed: " + ("; ".join(words) or "not known, no pairs were held out")
 
 
 def _exact_seconds(approx: Approximation) -> float:
@@ -276,14 +260,16 @@ def _facts(
     return {
         "texts": n,
         "threshold": found.threshold,
-        "margin": found.margin,
+        "margin": found.candidate_margin,
         "way": None if found.way is None else asdict(found.way),
         "evaluations": {
             "approximation": 0 if exact else paid,
             "checking": found.evaluations if exact else found.checked,
             "all_pairs": whole if approx is None else approx.bill.everything,
         },
-        "missed": None if _all_read(found, approx) else found.missed._asdict(),
+        "missed": None
+        if found.missed is None or _all_read(found, approx)
+        else found.missed._asdict(),
         "pairs": [
             dict(zip(_NAMES, record, strict=True)) for record in _records(found, given)
         ],

@@ -18,7 +18,7 @@ from fewpairs.progress import Progress
 from fewpairs.types import Indices
 
 if TYPE_CHECKING:
-    from fewpairs.answers.matching import Matches
+    from fewpairs.answers.matches import Matches
     from fewpairs.answers.neighbors import Neighbors
     from fewpairs.answers.new_items import Projection
     from fewpairs.answers.search import Found

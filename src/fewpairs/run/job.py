@@ -1,6 +1,7 @@
 """Job: items and a similarity, read in full where that is quicker."""
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.all_pairs import AllPairs
 from fewpairs.answers.way import Way, choose_way
+from fewpairs.checks import check_flag
 from fewpairs.execution import PortableScorer, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.ledger import Ledger
@@ -36,7 +38,7 @@ from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
 
-__all__ = ["AUTO", "PRIOR", "Job"]
+__all__ = ["AUTO", "OPTIONS", "PRIOR", "Job"]
 
 AUTO = "auto"
 PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
@@ -87,6 +89,7 @@ class Job:
         trust: bool,
     ) -> "Job":
         """Check everything that can be checked, and bind the similarity."""
+        check_flag(call, "trust", trust)
         is_auto = isinstance(budget, str) and budget.strip().lower() == AUTO
         allowed = None if is_auto else Budget.of(budget, f"{call}: budget")
         check_executor(executor, call)
@@ -203,3 +206,7 @@ class Job:
             keep_tiles(oracle.known, self.ready, sweep.least)
             self.ready = {}
         return way
+
+
+# What all jobs take, beside the items, the similarity and what is asked.
+OPTIONS = tuple(list(inspect.signature(Job.of).parameters)[3:])

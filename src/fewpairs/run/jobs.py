@@ -5,22 +5,27 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from fewpairs.answers.all_pairs import AllPairs
 from fewpairs.answers.equal import count_equal, equal_pairs
-from fewpairs.answers.matching import Matches, exact_matches, find_matches
+from fewpairs.answers.matches import Matches
+from fewpairs.answers.matching import exact_matches, find_matches
 from fewpairs.answers.neighbors import Neighbors, check_k
+from fewpairs.answers.sides import side_of
 from fewpairs.answers.way import Way
-from fewpairs.checks import check_flag, check_number
+from fewpairs.checks import check_number
 from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
-from fewpairs.run.job import AUTO, PRIOR, Job
+from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Similarity
 
 __all__ = ["check_threshold", "duplicates", "neighbors"]
 
 _MOST_EQUAL = 1_000_000  # pairs of equal texts
+_BAND = 0.05  # of a similarity's range
 _CANDIDATES = 4  # one part in so many of a budget is kept for checking candidates
 
 
@@ -74,20 +79,8 @@ def neighbors(
     >>> found.indices.ravel().tolist(), found.way.exact, found.evaluations
     ([2, 3, 0, 1], True, 6)
     """
-    call = "fewpairs.neighbors"
-    job = Job.of(
-        call,
-        items,
-        similarity,
-        column=column,
-        budget=budget,
-        prior=prior,
-        seed=seed,
-        store=store,
-        executor=executor,
-        progress=progress,
-        trust=check_flag(call, "trust", trust),
-    )
+    call, given = "fewpairs.neighbors", locals()
+    job = Job.of(call, items, similarity, **_options(given))
     k = check_k(k, job.n - 1, call, "others")
     with job.opened() as oracle:
         sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
@@ -151,33 +144,40 @@ def duplicates(
     >>> list(zip(found.left.tolist(), found.right.tolist()))
     [(0, 2), (1, 3)]
     """
-    call = "fewpairs.duplicates"
+    call, given = "fewpairs.duplicates", locals()
     check_number(call, "threshold", threshold)
-    job = Job.of(
-        call,
-        items,
-        similarity,
-        column=column,
-        budget=budget,
-        prior=prior,
-        seed=seed,
-        store=store,
-        executor=executor,
-        progress=progress,
-        trust=check_flag(call, "trust", trust),
-    )
+    job = Job.of(call, items, similarity, **_options(given))
     check_threshold(threshold, job.recipe, f"{call}: threshold")
+    side = side_of(items, job.items, job.n, column=column, kept=job.scorer.kept)
     with job.opened() as oracle:
-        dtype = job.scorer.dtype
         sweep = AllPairs(
-            oracle, job.ledger.passes, dtype, threshold=threshold, moments=False
+            oracle,
+            job.ledger.passes,
+            job.scorer.dtype,
+            threshold=threshold,
+            band=band_of(job.recipe),
+            moments=False,
         )
         way = job.choose(oracle, sweep)
         if way.exact:
             job.sweep(sweep)
-            return exact_matches(sweep, threshold, way, oracle.evaluations)
+            paid = oracle.evaluations
+            return exact_matches(sweep, threshold, way, side=side, paid=paid)
         limit = job.limit(oracle)
-    return _approximated(job, threshold, way, limit)
+    return replace(_approximated(job, threshold, way, limit), sides=(side, side))
+
+
+def _options(given: dict[str, Any]) -> dict[str, Any]:
+    """Return those of a job's arguments that all jobs have."""
+    return {name: given[name] for name in OPTIONS}
+
+
+def band_of(similarity: Similarity) -> float:
+    """Return how far below a threshold pairs are looked at, to be shown."""
+    if similarity.bounds is None:
+        return float(np.inf)
+    low, high = similarity.bounds
+    return _BAND * (high - low)
 
 
 def _approximated(job: Job, threshold: float, way: Way, limit: int) -> Matches:

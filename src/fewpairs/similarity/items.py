@@ -16,10 +16,11 @@ import numpy as np
 
 from fewpairs.errors import InputError
 
-__all__ = ["Items", "as_items", "holds_items"]
+__all__ = ["Items", "as_items", "column_names", "holds_items"]
 
 Items = Sequence[Any]  # a list, or an array of numbers: its rows
 
+_COLUMNS = ("items", "left", "right")  # arguments that a `column` goes with
 _VIEWS: tuple[type, ...] = (
     type({}.keys()),
     type({}.items()),
@@ -55,8 +56,8 @@ def as_items(
     """
     if column is not None:
         return _column(items, column, call, name)
-    if _columns(items) is not None:
-        msg = f"{call}: {name} is {_table(items, takes_column=name == 'items')}"
+    if column_names(items) is not None:
+        msg = f"{call}: {name} is {_table(items, takes_column=name in _COLUMNS)}"
         raise InputError(msg)
     unordered = isinstance(items, (Set, Mapping)) and not isinstance(items, _VIEWS)
     if unordered or isinstance(items, (str, bytes, bytearray, memoryview, type)):
@@ -106,7 +107,7 @@ def _rows(items: Any, call: str, name: str) -> Items:
     return cast("Items", array) if array.dtype.kind in "biufc" else list(array)
 
 
-def _columns(items: Any) -> list[Any] | None:
+def column_names(items: Any) -> list[Any] | None:
     """Return the names of a table's columns; ``None``: it is no table."""
     if isinstance(items, (list, tuple, Mapping, np.ndarray, type)):
         return None
@@ -121,7 +122,7 @@ def _columns(items: Any) -> list[Any] | None:
 
 def _column(items: Any, column: Any, call: str, name: str) -> Items:
     """Return one column of a table, or of rows that are mappings."""
-    names = _columns(items)
+    names = column_names(items)
     if names is not None:
         if not isinstance(column, (str, int)) or names.count(column) != 1:
             msg = (
@@ -146,7 +147,7 @@ def _column(items: Any, column: Any, call: str, name: str) -> Items:
 
 def _table(items: Any, *, takes_column: bool) -> str:
     """Say which table it is, and how to name what is meant of it."""
-    names = [repr(name) for name in _columns(items) or []]
+    names = [repr(name) for name in column_names(items) or []]
     shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     one = names[0] if names else "'text'"
     named = " or rows with `column=`;" if takes_column else ""

@@ -1,0 +1,158 @@
+"""Side: the rows of a table or a list, how they are called and what they hold."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fewpairs.errors import InputError
+from fewpairs.similarity.items import Items, column_names
+from fewpairs.types import Indices
+
+__all__ = ["Side", "check_names", "listed", "side_of", "taken"]
+
+_ITEM = "item"  # the column of items that came without a name
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The rows of one side of matches, by position.
+
+    Attributes
+    ----------
+    n
+        Number of rows.
+    names
+        How each is called: a pandas index, or a column of ids; ``None``: by position.
+    columns
+        What came with them, by name; the items themselves where they are no table.
+    key
+        Which column was compared; ``None``: all of them, or nothing that has a text.
+    kept
+        Rows that were compared, where a similarity drops some; ``None``: all.
+    """
+
+    n: int
+    names: Any = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    key: str | None = None
+    kept: Indices | None = None
+
+    def called(self, positions: Indices) -> Any:
+        """Return the names of some rows."""
+        rows = self.rows(positions)
+        return rows if self.names is None else taken(self.names, rows)
+
+    def rows(self, positions: Indices) -> Indices:
+        """Return where compared items stand in what was given."""
+        return positions if self.kept is None else self.kept[positions]
+
+    def values(self, name: str, positions: Indices) -> Any:
+        """Return a column at some rows."""
+        return taken(self.columns[name], self.rows(positions))
+
+    def texts(self, positions: Indices) -> list[str]:
+        """Return what was compared, as texts."""
+        shown = [self.key] if self.key is not None else list(self.columns)
+        if not shown:
+            return [str(name) for name in listed(self.called(positions))]
+        parts = [listed(self.values(name, positions)) for name in shown]
+        rows = zip(*parts, strict=True)
+        return [" ".join(str(part) for part in row if part is not None) for row in rows]
+
+
+def side_of(
+    given: Any,
+    items: Items | None,
+    n: int,
+    *,
+    column: Any = None,
+    ids: Any = None,
+    kept: Indices | None = None,
+) -> Side:
+    """Return the side that some input makes; nothing is copied.
+
+    Parameters
+    ----------
+    given
+        What the caller passed: a list, a Series, a table, rows that are mappings.
+    items
+        The items that were read from it; ``None``: positions of a matrix.
+    n
+        How many are compared.
+    column
+        Which column they are.
+    ids
+        The column that names the rows.
+    kept
+        Rows that are compared, where a similarity drops some.
+    """
+    names = getattr(given, "index", None) if hasattr(given, "iloc") else None
+    held: dict[str, Any] = {}
+    key: str | None = None
+    table = column_names(given)
+    if table is not None:
+        held = {str(name): given[name] for name in table}
+        key = None if column is None else str(column)
+    elif column is not None and isinstance(given, Iterator):  # it is used up
+        key = str(column)
+        held = {key: items}
+    elif (rows := _mappings(items if column is None else given)) is not None:
+        fields = dict.fromkeys(name for row in rows for name in row)
+        held = {str(name): [row.get(name) for row in rows] for name in fields}
+        key = None if column is None else str(column)
+    elif items is not None and getattr(items, "ndim", 1) == 1:
+        name = getattr(given, "name", None)
+        key = name if isinstance(name, str) and name else _ITEM
+        held = {key: given if hasattr(given, "iloc") else items}
+    if ids is not None:
+        names = held[str(ids)]
+    return Side(n, names, held, key, kept)
+
+
+def _mappings(rows: Any) -> Sequence[Mapping[Any, Any]] | None:
+    """Return rows that are records; ``None``: they are something else."""
+    if not isinstance(rows, (list, tuple)) or not rows:
+        return None
+    return rows if all(isinstance(row, Mapping) for row in rows) else None
+
+
+def check_names(side: Side, call: str, name: str, ids: Any) -> None:
+    """Refuse rows of which two have one name: nobody could tell them apart."""
+    if side.names is None:
+        return
+    seen: dict[Any, int] = {}
+    for t, label in enumerate(listed(side.names)):
+        if label in seen:
+            what = "index" if ids is None else f"column {ids!r}"
+            cure = (
+                f"Pass {name}.reset_index(drop=True)"
+                if ids is None
+                else "Pass a column in which every value comes once, or none"
+            )
+            msg = (
+                f"{call}: the {what} of {name} repeats: {label!r:.60} is at rows "
+                f"{seen[label]} and {t}, and matches name rows by it. {cure}."
+            )
+            raise InputError(msg)
+        seen[label] = t
+
+
+def taken(column: Any, rows: Indices) -> Any:
+    """Return some rows of a column, of its own kind where it has one."""
+    if hasattr(column, "iloc"):
+        return column.iloc[rows].reset_index(drop=True)
+    if hasattr(column, "gather"):  # polars
+        return column.gather(rows)
+    if isinstance(column, np.ndarray) or hasattr(column, "take"):  # Index, Arrow
+        return column.take(rows)
+    return [column[int(t)] for t in rows]
+
+
+def listed(values: Any) -> Sequence[Any]:
+    """Return values as a list of plain Python objects."""
+    for way in ("to_pylist", "tolist", "to_list"):
+        if hasattr(values, way):
+            return list(getattr(values, way)())
+    return list(values)

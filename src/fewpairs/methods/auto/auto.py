@@ -42,6 +42,7 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 _FEW, _FEW_OF_TEXTS = (110.0, 0.06), (250.0, 0.09)
 _WORTH_ASKING = 4_000  # pairs
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
+_SECONDS, _SECONDS_ITEMS = 110.0, 20_000  # of training, and items from which on more
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
 
 
@@ -83,13 +84,14 @@ class Auto(Method):
     ----------
     student
         ``True``, ``False``, or ``"auto"``: train one when evaluating the budget takes
-        longer than ``student_seconds``.
+        longer than training may.
     purpose
         What the budget is for: exact values of near ``"neighbors"``, good ``"entries"``
         all over, or ``"balanced"``.
     student_seconds
-        Training stops after so many seconds, all rounds together. The result depends
-        on the seed alone as long as the limit is not reached.
+        Training stops after so many seconds, all rounds together; by default after 110,
+        of more than 20,000 items after as many more. The result depends on the seed
+        alone as long as the limit is not reached.
     sampling
         How landmarks are drawn.
 
@@ -105,7 +107,7 @@ class Auto(Method):
 
     student: bool | Literal["auto"] = "auto"
     purpose: Purpose = "balanced"
-    student_seconds: float = 110.0
+    student_seconds: float | None = None
     sampling: Sampling = field(default_factory=Uniform)
     prior: Prior | None = field(default=None, repr=False)
     allowance: int | None = field(default=None, repr=False)
@@ -121,7 +123,7 @@ class Auto(Method):
         ):
             raise refuse(call, "student", self.student, "True, False or 'auto'")
         check_choice(call, "purpose", self.purpose, tuple(_REFINED))
-        check_number(call, "student_seconds", self.student_seconds, above=0)
+        check_number(call, "student_seconds", self.student_seconds, above=0, none=True)
         cure = "fewpairs.Uniform() or fewpairs.KMeansMedoids(embeddings)"
         check_instance(call, "sampling", self.sampling, Sampling, cure)
         cure = "it to fewpairs.approximate(prior=...)"
@@ -199,9 +201,7 @@ class Auto(Method):
             if in_range and (confirmed or beyond < 0):
                 learns = confirmed and self._student_pays(oracle)
                 stage.prior = prior if confirmed else None
-                few = stage.fit(
-                    learns, self.student_seconds, student_rng, self.least(cost)
-                )
+                few = stage.fit(learns, self._seconds(n), student_rng, self.least(cost))
                 same = stage.chosen < _UNCHANGED * cost.pairs
                 random = stage.random() if same else None
                 return guarded(spending, *few, random=random, prior=prior)
@@ -223,7 +223,7 @@ class Auto(Method):
         refined = _REFINED[self.purpose][learns] * budget
         if learns:
             model, words = refine_with_student(
-                work, work.low_rank(), self.student_seconds, student_rng
+                work, work.low_rank(), self._seconds(n), student_rng
             )
         else:
             known = prior is not None and (prior.asked or work.says_much)
@@ -261,8 +261,14 @@ class Auto(Method):
         if self.student != "auto":
             return bool(self.student)
         each = oracle.seconds / max(1, oracle.evaluations)
-        slow = each * self.price(oracle.cost) > self.student_seconds
+        slow = each * self.price(oracle.cost) > self._seconds(oracle.n)
         return bool(oracle.decide("student", lambda: slow))
+
+    def _seconds(self, n: int) -> float:
+        """Return how long training may take."""
+        if self.student_seconds is not None:
+            return self.student_seconds
+        return _SECONDS * max(1.0, n / _SECONDS_ITEMS)
 
 
 def _in_range(values: NDArray[Any]) -> bool:

@@ -49,8 +49,9 @@ _BY_GOOD_PRIOR = 0.5, 0.5
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75}
 _STEPS, _LAST_STEPS = 250, 1_500
-# On a GPU steps cost next to nothing: as many times more as there are so many pairs.
-_PAIRS_PER_STEPS, _MOST_TIMES = 60_000, 8
+# As many times more steps as there are so many pairs, up to so many times, by trainer:
+# on a GPU they cost next to nothing.
+_MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
 _UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
@@ -345,8 +346,8 @@ class _Trained:
         oracle = stage.spending.oracle
         by = trainer_of(oracle)
         pairs = stage.spending.budget // stage.spending.calls
-        times = min(max(1, pairs // _PAIRS_PER_STEPS), _MOST_TIMES)
-        times = times if by == "torch" else 1
+        each, most = _MORE_STEPS[by]
+        times = min(max(1, pairs // each), most)
         steps = times * (_ROUNDS * _STEPS + _LAST_STEPS)
         timed = TimedTraining(student, oracle, seconds, steps, rng)
         return cls(student, timed, times)

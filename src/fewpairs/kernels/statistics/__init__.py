@@ -1,0 +1,1 @@
+"""Bounds on what a sample has not seen: arrays in, numbers out."""

@@ -1,0 +1,201 @@
+"""Bounds on what a sample has not seen: they hold as often as they say."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fewpairs.kernels.statistics.hypergeometric import draws_needed, matches_at_most
+from fewpairs.kernels.statistics.sequential import Strata, total_at_most
+from fewpairs.kernels.statistics.tail import Ladder, tail_at_most
+
+DELTAS = (0.05, 0.2)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(("size", "drawn"), [(1, 1), (9, 0), (40, 12), (60, 59)])
+def test_the_exact_bound_fails_at_most_as_often_as_said_and_is_the_smallest(
+    size, drawn, delta
+):
+    bounds = np.array(
+        [matches_at_most(size, drawn, x, delta) for x in range(drawn + 1)]
+    )
+    for matches in range(size + 1):
+        law = stats.hypergeom(size, matches, drawn)
+        fails = law.pmf(np.arange(drawn + 1))[bounds < matches].sum()
+        assert fails <= delta * (1 + 1e-9)
+    for hits in range(drawn + 1):
+        bound = bounds[hits]
+        if bound < size - (drawn - hits):  # one more would be refused
+            assert stats.hypergeom(size, bound + 1, drawn).cdf(hits) <= delta + 1e-9
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("size", [1, 2, 17])
+def test_looking_after_every_draw_fails_at_most_as_often_as_said(size, delta):
+    """By enumeration: the probability that the bound is ever too small."""
+    bound = np.array(
+        [
+            [
+                total_at_most(Strata.of([size], [t], [x]), delta) if x <= t else size
+                for x in range(size + 1)
+            ]
+            for t in range(size + 1)
+        ]
+    )
+    for matches in range(size + 1):
+        alive = {0: 1.0}
+        for t in range(size):
+            after: dict[int, float] = {}
+            for x, p in alive.items():
+                hit = (matches - x) / (size - t)
+                after[x + 1] = after.get(x + 1, 0.0) + p * hit
+                after[x] = after.get(x, 0.0) + p * (1 - hit)
+            alive = {x: p for x, p in after.items() if bound[t + 1, x] >= matches}
+        assert 1 - sum(alive.values()) <= delta + 1e-9
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("sizes", [(2, 5), (4, 4)])
+def test_no_choice_of_the_next_stratum_makes_it_fail_more_often(sizes, delta):
+    """Against the worst way of drawing, found by dynamic programming."""
+    limit = lru_cache(None)(
+        lambda drawn, hits: total_at_most(Strata.of(sizes, drawn, hits), delta)
+    )
+    for matches in [(0, 0), (1, 0), (0, 1), (1, 4), (2, 3)]:
+
+        @lru_cache(None)
+        def worst(drawn, hits, matches=matches):
+            if limit(drawn, hits) < sum(matches):
+                return 1.0
+            ways = [0.0]
+            for s in range(2):
+                left = sizes[s] - drawn[s]
+                if left:
+                    hit = (matches[s] - hits[s]) / left
+                    next_drawn = tuple(d + (s == u) for u, d in enumerate(drawn))
+                    next_hits = tuple(h + (s == u) for u, h in enumerate(hits))
+                    way = (1 - hit) * worst(next_drawn, hits) if hit < 1 else 0.0
+                    ways.append(
+                        way + (hit * worst(next_drawn, next_hits) if hit else 0)
+                    )
+            return max(ways)
+
+        assert worst((0, 0), (0, 0)) <= delta + 1e-9
+
+
+def largest_total(strata, delta):
+    """The bound by trying every M: the definition."""
+    grids = [np.arange(h, n - d + h + 1) for n, d, h in zip(*strata)]
+    from fewpairs.kernels.statistics.sequential import _against, _log_mean
+
+    best = 0
+    for matches in np.stack(np.meshgrid(*grids), axis=-1).reshape(-1, len(grids)):
+        if _against(strata, matches.astype(float)).sum() < math.log(
+            1 / delta
+        ) - _log_mean(strata):
+            best = max(best, int(matches.sum()))
+    return best
+
+
+def test_the_bound_over_strata_is_that_of_its_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        size = rng.integers(1, 20, 3)
+        drawn = rng.integers(0, size + 1)
+        hits = rng.integers(0, drawn // 3 + 1)
+        strata = Strata.of(size, drawn, hits)
+        exact = largest_total(strata, 0.05)
+        # The search is over real numbers: between whole ones there is a little room.
+        assert exact <= total_at_most(strata, 0.05) <= exact + 2
+
+
+def test_strata_drawn_from_alike_are_as_good_as_one():
+    together = total_at_most(Strata.of([100_000], [10_000], [0]), 0.05)
+    apart = total_at_most(Strata.of(10 * [10_000], 10 * [1_000], 10 * [0]), 0.05)
+    assert together <= apart <= 1.1 * together
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize(
+    ("size", "found", "recall"),
+    [(10**4, 200, 0.9), (10**6, 500, 0.95), (10**9, 5_000, 0.9), (10**12, 10**6, 0.9)],
+)
+def test_a_guarantee_takes_at_most_three_tenths_more_than_the_formula(
+    size, found, recall, delta
+):
+    drawn = min(size, math.ceil(1.3 * draws_needed(size, found, recall, delta)))
+    missing = total_at_most(Strata.of([size], [drawn], [0]), delta)
+    assert found / (found + missing) >= recall
+    # And the formula is what the exact bound of a sample of fixed size comes to.
+    drawn = draws_needed(size, found, recall, delta)
+    missing = matches_at_most(size, drawn, 0, delta)
+    assert found / (found + missing) >= recall * (1 - 1e-2)
+
+
+def test_what_was_drawn_in_full_is_known():
+    assert total_at_most(Strata.of([5, 9], [5, 9], [2, 0]), 0.05) == 2
+    assert total_at_most(Strata.of([5, 9], [0, 0], [0, 0]), 0.05) == 14
+    assert matches_at_most(7, 7, 3, 0.05) == 3
+    assert draws_needed(0, 5, 0.9, 0.05) == 0
+    assert draws_needed(100, 0, 0.9, 0.05) is None
+    assert draws_needed(100, 3, 1.0, 0.05) == 100
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_bounds_looked_at_by_the_way_cover_in_a_thousand_runs(delta):
+    """A million pairs, few matches; the run stops when the bound looks best."""
+    rng = np.random.default_rng(1)
+    size, runs = 10**6, 1_000
+    looks = np.array([2_000, 8_000, 30_000])
+    failed = 0
+    bounds = lru_cache(None)(
+        lambda t, x: total_at_most(Strata.of([size], [t], [x]), delta)
+    )
+    for _ in range(runs):
+        matches = int(rng.choice([1, 20, 100, 400]))
+        steps = np.diff(looks, prepend=0)
+        x = left = 0
+        for t, step in zip(looks, steps):
+            left = size - (t - step)
+            x += rng.hypergeometric(matches - x, left - (matches - x), step)
+            if bounds(int(t), int(x)) < matches:
+                failed += 1
+                break
+    assert failed / runs <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
+
+
+SIZES = 4_000 * 2 ** np.arange(14)
+READ = np.array([1, 1, 1, 0.5, 0.25, 0.12, *8 * [0]])
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("top", [15, 400])
+@pytest.mark.parametrize("fall", [0.3, 0.6, 0.9])
+def test_the_envelope_covers_the_tail_where_its_assumption_holds(top, fall, delta):
+    """A geometric fall is the slowest that is log-concave."""
+    rng = np.random.default_rng(2)
+    runs, failed = 100, 0
+    drawn = (READ * SIZES).astype(int)
+    for _ in range(runs):
+        matches = rng.poisson(top * fall ** np.arange(14.0))
+        hits = rng.hypergeometric(matches, SIZES - matches, drawn)
+        bound = tail_at_most(Ladder(SIZES, drawn, hits), 6, delta)
+        failed += bound < matches[6:].sum()
+    assert failed / runs <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
+
+
+def test_the_envelope_is_of_use_where_rates_fall_quickly():
+    drawn = (READ * SIZES).astype(int)
+    hits = np.array([500, 120, 30, 3, 0, 0, *8 * [0]])
+    assert tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05) <= 25
+
+
+def test_nothing_is_said_of_a_tail_without_a_match_before_it():
+    drawn = (READ * SIZES).astype(int)
+    none = np.zeros(14, dtype=int)
+    assert tail_at_most(Ladder(SIZES, drawn, none), 6, 0.05) == math.inf
+    part = np.where(READ == 1, drawn // 2, drawn)
+    assert tail_at_most(Ladder(SIZES, part, none + 1), 6, 0.05) == math.inf

@@ -16,6 +16,7 @@ import fewpairs as fp
 from fewpairs.similarity.base import Scorer, Similarity
 
 N = 150
+LEFT = 25  # of two sets
 BUDGET = 0.35
 CHUNK = 32
 
@@ -99,20 +100,26 @@ class Bound(Touchy):
         return similarity.bind(items)
 
 
-def sweep(store, log, out):
+def sweep(store, log, out, *, two_sets=False):
     """Go through all pairs, and write down after every tile how far it has come."""
     from fewpairs.ledger import pass_records
 
     usual, pass_records._SHARE = pass_records._SHARE, 0
-    found = fp.neighbors(range(N), Touchy(log, busy=400), 5, budget=1.0, store=store)
+    similarity = Touchy(log, busy=400)
+    if two_sets:
+        sides = range(LEFT), range(LEFT, N)
+        linked = fp.match(*sides, similarity, threshold=0.9, budget=1.0, store=store)
+        arrays = [*linked.pairs, *linked.others]
+    else:
+        arrays = list(fp.neighbors(range(N), similarity, 5, budget=1.0, store=store))
     pass_records._SHARE = usual
-    np.save(f"{out}-draft.npy", np.append(found.indices, found.similarities))
+    np.save(f"{out}-draft.npy", np.concatenate([part.ravel() for part in arrays]))
     Path(f"{out}-draft.npy").rename(out)
 
 
 def run(store, log, out, method="auto"):
-    if method == "all pairs":
-        sweep(store, log, out)
+    if method in ("all pairs", "two sets"):
+        sweep(store, log, out, two_sets=method == "two sets")
         return
     approx = fp.approximate(
         range(N), Touchy(log, busy=400), budget=BUDGET, method=method, store=store
@@ -140,7 +147,7 @@ def kill_often(store, log, out, method, kills):
     """Start a run again and again; kill it at random, half of the time as it writes."""
     import zarr  # noqa: F401 - so that children need not import it
 
-    import fewpairs.run.jobs  # noqa: F401 - likewise
+    import fewpairs.run.match  # noqa: F401 - likewise
 
     rng = random.Random(0)
     Path(log).touch()

@@ -71,6 +71,8 @@ def runs(folder):
     given = {"items": TEXTS, "similarity": LEVENSHTEIN}
     yield every_argument("neighbors", fp.neighbors, **given)
     yield every_argument("duplicates", fp.duplicates, **given, threshold=0.8)
+    given = {"left": TEXTS[:20], "right": TEXTS[20:], "similarity": LEVENSHTEIN}
+    yield every_argument("match", fp.match, **given, one_to_one=False, k=1)
     yield every_argument(
         "approximate by auto",
         fp.approximate,

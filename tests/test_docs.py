@@ -1,5 +1,6 @@
 """The site: it builds without a warning, and what its pages tell to type works."""
 
+import random
 import re
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from benchmarks.linking.names import clean_names, misspelt
 from benchmarks.titles import titles_with_copies, write_titles
 
 from tests.commands import HERE, environment, run_here
@@ -28,6 +30,7 @@ def folder(tmp_path):
     """What the pages say that the reader has."""
     titles = titles_with_copies(300, seed=2)[0]
     write_titles(tmp_path / "titles.csv", titles)
+    write_names(tmp_path)
     (tmp_path / "texts.txt").write_text("\n".join(titles[:120]), "utf-8")
     (tmp_path / "judges.py").write_text(
         "def judge(a, b):\n"
@@ -44,6 +47,19 @@ def folder(tmp_path):
         "utf-8",
     )
     return tmp_path
+
+
+def write_names(folder):
+    """Write two tables to link: names as they are, and as somebody typed them."""
+    rng = random.Random(0)
+    names = clean_names(60)
+    typed = [misspelt(name, rng) for name in rng.sample(names, 40)]
+    for file, column, rows in (
+        ("customers", "name", names),
+        ("orders", "buyer", typed),
+    ):
+        lines = [f"id,{column}", *(f'{t},"{row}"' for t, row in enumerate(rows))]
+        (folder / f"{file}.csv").write_text("\n".join(lines), "utf-8")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 import fewpairs as fp
 from fewpairs.answers.all_pairs import AllPairs
 from fewpairs.reading.timing import Rates
+from fewpairs.run.compared import one_set
 from fewpairs.run.expectation import approximating_seconds
 from fewpairs.run.job import Job
 from fewpairs.similarity.base import Scorer, Similarity
@@ -89,13 +90,16 @@ def test_a_budget_that_covers_all_pairs_reads_them():
         assert found.evaluations == 120 * 119 // 2
 
 
-def test_six_kills_of_a_pass_cost_a_tile_each_and_change_no_bit(tmp_path):
+@pytest.mark.parametrize("kind", ["all pairs", "two sets"])
+def test_six_kills_of_a_pass_cost_a_tile_each_and_change_no_bit(tmp_path, kind):
     store, log, out = (tmp_path / name for name in ("store", "log", "out.npy"))
-    with child("kill_often", store, log, out, "all pairs", 6) as killer:
+    with child("kill_often", store, log, out, kind, 6) as killer:
         assert int(killer.communicate()[0]) == 6
-    children.sweep(tmp_path / "calm", tmp_path / "calm-log", tmp_path / "calm.npy")
+    calmly = (tmp_path / name for name in ("calm", "calm-log", "calm.npy"))
+    children.run(*calmly, kind)
     calm = (tmp_path / "calm-log").stat().st_size
-    assert calm == children.N * (children.N - 1) // 2
+    n, m = children.N, children.LEFT
+    assert calm == (m * (n - m) if kind == "two sets" else n * (n - 1) // 2)
     assert calm < log.stat().st_size <= calm + 6 * 2 * children.CHUNK
     assert np.array_equal(np.load(out), np.load(tmp_path / "calm.npy"))
     assert not list(store.rglob("*.partial"))
@@ -156,8 +160,9 @@ def test_the_way_chosen_is_quick_or_within_a_fifth_of_the_quicker(monkeypatch, n
     """By a clock that the similarity alone moves."""
     clock = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
+    call = "fewpairs.neighbors"
     job = Job.of(
-        "fewpairs.neighbors", range(n), Timed(clock, each), column=None, budget="auto",
+        call, one_set(range(n), Timed(clock, each), None, call), budget="auto",
         prior=None, seed=0, store=None, executor=None, progress=False, trust=False,
     )  # fmt: skip
     with job.opened() as oracle:

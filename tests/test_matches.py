@@ -16,7 +16,7 @@ from fewpairs.answers.assignment import assign
 from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.near_misses import NearMisses
-from fewpairs.answers.sides import Side, side_of
+from fewpairs.answers.sides import Side
 from tests.conftest import random_matrix
 
 RATIO = fp.StringSimilarity("ratio")
@@ -263,7 +263,6 @@ def test_without_pandas_the_message_says_what_to_install(monkeypatch):
 def test_rows_of_a_generator_keep_what_was_compared():
     found = fp.duplicates(({"name": n} for n in NAMES), RATIO, 0.8, column="name")
     assert found.to_pandas()["left_name"].tolist() == ["Ann Lee"]
-    assert side_of(iter([]), None, 0).columns == {}
 
 
 def test_an_approximation_has_the_same_type_with_its_texts():

@@ -42,6 +42,7 @@ from fewpairs.similarity import (
 
 if TYPE_CHECKING:
     from fewpairs.run.jobs import duplicates, neighbors
+    from fewpairs.run.match import match
     from fewpairs.similarity.asynchronous import from_async
     from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
@@ -85,6 +86,7 @@ __all__ = [
     "from_function",
     "from_matrix",
     "load",
+    "match",
     "neighbors",
     "plan",
     "train_pair_mlp",
@@ -93,6 +95,7 @@ __all__ = [
 # Names that need asyncio, answers or the torch extra, found when they are first used.
 _LAZY = {
     "duplicates": "fewpairs.run.jobs",
+    "match": "fewpairs.run.match",
     "neighbors": "fewpairs.run.jobs",
     "from_async": "fewpairs.similarity.asynchronous",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",

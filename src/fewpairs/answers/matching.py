@@ -144,7 +144,12 @@ def duplicates(
 
 
 def exact_matches(
-    sweep: AllPairs, threshold: float, way: Way, *, side: Side, paid: int
+    sweep: AllPairs,
+    threshold: float,
+    way: Way,
+    *,
+    sides: tuple[Side, Side],
+    paid: int,
 ) -> Matches:
     """Return what a pass over all pairs has found: nothing is missed."""
     left, right, similarity = sweep.above()
@@ -153,7 +158,7 @@ def exact_matches(
         right=right,
         similarity=similarity,
         threshold=float(threshold),
-        sides=(side, side),
+        sides=sides,
         others=sweep.near(),
         checked=sweep.pairs,
         missed=NOTHING_MISSED,

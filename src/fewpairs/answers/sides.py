@@ -1,6 +1,6 @@
 """Side: the rows of a table or a list, how they are called and what they hold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +27,8 @@ class Side:
         How each is called: a pandas index, or a column of ids; ``None``: by position.
     columns
         What came with them, by name; the items themselves where they are no table.
-    key
-        Which column was compared; ``None``: all of them, or nothing that has a text.
+    compared
+        What was compared, where that has a text by itself; ``None``: whole rows.
     kept
         Rows that were compared, where a similarity drops some; ``None``: all.
     """
@@ -36,7 +36,7 @@ class Side:
     n: int
     names: Any = None
     columns: Mapping[str, Any] = field(default_factory=dict)
-    key: str | None = None
+    compared: Sequence[Any] | None = None
     kept: Indices | None = None
 
     def called(self, positions: Indices) -> Any:
@@ -54,10 +54,11 @@ class Side:
 
     def texts(self, positions: Indices) -> list[str]:
         """Return what was compared, as texts."""
-        shown = [self.key] if self.key is not None else list(self.columns)
-        if not shown:
+        if self.compared is not None:
+            return [str(self.compared[t]) for t in self.rows(positions).tolist()]
+        if not self.columns:
             return [str(name) for name in listed(self.called(positions))]
-        parts = [listed(self.values(name, positions)) for name in shown]
+        parts = [listed(self.values(name, positions)) for name in self.columns]
         rows = zip(*parts, strict=True)
         return [" ".join(str(part) for part in row if part is not None) for row in rows]
 
@@ -76,7 +77,8 @@ def side_of(
     Parameters
     ----------
     given
-        What the caller passed: a list, a Series, a table, rows that are mappings.
+        What the caller passed: a list, a Series, a table, rows that are mappings; not a
+        generator, which is used up.
     items
         The items that were read from it; ``None``: positions of a matrix.
     n
@@ -90,25 +92,22 @@ def side_of(
     """
     names = getattr(given, "index", None) if hasattr(given, "iloc") else None
     held: dict[str, Any] = {}
-    key: str | None = None
+    records = _mappings(items if column is None else given)
     table = column_names(given)
     if table is not None:
         held = {str(name): given[name] for name in table}
-        key = None if column is None else str(column)
-    elif column is not None and isinstance(given, Iterator):  # it is used up
-        key = str(column)
-        held = {key: items}
-    elif (rows := _mappings(items if column is None else given)) is not None:
-        fields = dict.fromkeys(name for row in rows for name in row)
-        held = {str(name): [row.get(name) for row in rows] for name in fields}
-        key = None if column is None else str(column)
+    elif records is not None:
+        fields = dict.fromkeys(name for row in records for name in row)
+        held = {str(name): [row.get(name) for row in records] for name in fields}
     elif items is not None and getattr(items, "ndim", 1) == 1:
         name = getattr(given, "name", None)
-        key = name if isinstance(name, str) and name else _ITEM
-        held = {key: given if hasattr(given, "iloc") else items}
+        name = name if isinstance(name, str) and name else _ITEM
+        held = {name: given if hasattr(given, "iloc") else items}
     if ids is not None:
         names = held[str(ids)]
-    return Side(n, names, held, key, kept)
+    whole = records is not None and column is None
+    compared = None if whole or getattr(items, "ndim", 1) > 1 else items
+    return Side(n, names, held, compared, kept)
 
 
 def _mappings(rows: Any) -> Sequence[Mapping[Any, Any]] | None:
@@ -132,8 +131,8 @@ def check_names(side: Side, call: str, name: str, ids: Any) -> None:
                 else "Pass a column in which every value comes once, or none"
             )
             msg = (
-                f"{call}: the {what} of {name} repeats: {label!r:.60} is at rows "
-                f"{seen[label]} and {t}, and matches name rows by it. {cure}."
+                f"{call}: the {what} of {name} repeats: {label!r:.60} stands at "
+                f"positions {seen[label]} and {t}, and matches name rows by it. {cure}."
             )
             raise InputError(msg)
         seen[label] = t

@@ -47,6 +47,8 @@ class Reading:
         The most characters of a text.
     cut
         Compare the first so many characters alone.
+    fewest
+        Texts that it takes at least.
     """
 
     columns: tuple[str, ...] = ()
@@ -57,6 +59,7 @@ class Reading:
     max_length: int = 100_000
     cut: int | None = None
     quotes: bool = True
+    fewest: int = 2
 
 
 def unpacked(data: bytes, name: str) -> bytes:

@@ -85,9 +85,10 @@ def parse(data: bytes, kind: str, name: str, how: Reading) -> Input:
             f"({where}). Pass --empty skip to leave them out."
         )
         raise InputError(msg)
-    if len(texts) < 2:
+    if len(texts) < how.fewest:
         got = "no text" if not texts else "one text"
-        msg = f"{name} has {got}; it takes at least two to have a pair."
+        least = "two" if how.fewest > 1 else "one on either side"
+        msg = f"{name} has {got}; it takes at least {least} to have a pair."
         raise InputError(msg)
     _check_lengths(texts, positions, kind, name, how)
     return Input(texts, positions, table, kind, name, data)
@@ -137,20 +138,19 @@ def _chosen(table: Rows, wanted: Sequence[str], kind: str, name: str) -> list[in
         listed = _listed(table.columns) or "none"
         msg = f"{name} has several columns ({listed}). Pass --column NAME."
         raise InputError(msg)
-    for column in wanted:
-        if column not in table.columns:
-            near = _near(column, table.columns)
-            hint = f" Did you mean {near!r}?" if near else ""
-            msg = (
-                f"{name} has no column {column!r}.{hint} Its columns are "
-                f"{_listed(table.columns)}."
-            )
-            raise InputError(msg)
     return [place_of(column, table, name) for column in wanted]
 
 
 def place_of(column: str, table: Rows, name: str) -> int:
     """Return which column has this name, if it is one."""
+    if column not in table.columns:
+        near = _near(column, table.columns)
+        hint = f" Did you mean {near!r}?" if near else ""
+        msg = (
+            f"{name} has no column {column!r}.{hint} Its columns are "
+            f"{_listed(table.columns)}."
+        )
+        raise InputError(msg)
     if table.columns.count(column) > 1:
         at = [str(t) for t, other in enumerate(table.columns, 1) if other == column]
         msg = (

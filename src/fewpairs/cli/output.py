@@ -12,14 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fewpairs.progress import LogProgress, Progress, RichProgress
-from fewpairs.report.plain import plain
+from fewpairs.report.plain import plain, unturned
 
 __all__ = ["Out", "doing", "progress_bar", "shown", "visible"]
-
-
-# Letters that turn the direction of what follows: a text could look like another one.
-_TURNS = {ord(c): f"\\u{ord(c):04x}" for c in "\u061c\u200e\u200f"}
-_TURNS |= {c: f"\\u{c:04x}" for c in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 
 
 def shown(text: str, most: int = 80) -> str:
@@ -32,7 +27,7 @@ def shown(text: str, most: int = 80) -> str:
     >>> shown("invoice\u202efdp.exe")
     'invoice\\u202efdp.exe'
     """
-    flat = " ".join(text.split()).translate(_TURNS)
+    flat = unturned(" ".join(text.split()))
     flat = "".join(letter for letter in flat if letter.isprintable())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 

@@ -25,7 +25,14 @@ from fewpairs.similarity import (
 )
 from fewpairs.similarity.strings import SCORERS
 
-__all__ = ["NAMES", "Spec", "check_threshold", "make_priors", "make_similarity"]
+__all__ = [
+    "NAMES",
+    "Spec",
+    "check_threshold",
+    "make_pair_priors",
+    "make_priors",
+    "make_similarity",
+]
 
 _OVERLAPS = {
     "jaccard": "jaccard",
@@ -181,6 +188,16 @@ def _imported(name: str) -> Similarity:
 def make_priors(names: Sequence[str], given: Input) -> Any:
     """Return the prior of one name, or a list of those of several."""
     made = [make_prior(name, given) for name in names]
+    return made if len(made) > 1 else made[0]
+
+
+def make_pair_priors(names: Sequence[str], left: Input, right: Input) -> Any:
+    """Return the prior of two files: embeddings of both, or one recipe for both."""
+    made = []
+    for name in names:
+        one = make_prior(name, left)
+        pair = isinstance(one, np.ndarray)
+        made.append((one, make_prior(name, right)) if pair else one)
     return made if len(made) > 1 else made[0]
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from fewpairs.errors import InputError, MissingExtraError
 
-__all__ = ["ABSENT", "Rows", "check_file", "kind_of_output", "pyarrow_for"]
-__all__ += ["rows_with", "write_rows"]
+__all__ = ["ABSENT", "Rows", "check_file", "distinct_names", "kind_of_output"]
+__all__ += ["pyarrow_for", "rows_with", "write_rows"]
 
 # How formulas begin, also after what spreadsheets skip, and in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -41,13 +41,13 @@ def write_rows(
     if kind == "parquet":
         pa = pyarrow_for(str(path))
         columns = [[row[t] for row in table.rows] for t in range(len(table.columns))]
-        names = _distinct(table.columns)
+        names = distinct_names(table.columns)
         made = pa.table(dict(zip(names, columns, strict=True)))
         pa.parquet.write_table(made, path)
         return 0
     with path.open("w", encoding="utf-8", newline="") as file:
         if kind == "jsonl":
-            names = _distinct(table.columns)
+            names = distinct_names(table.columns)
             for row in table.rows:
                 fields = zip(names, row, strict=True)
                 # A field that a line never had stays away from it.
@@ -81,7 +81,7 @@ def _is_formula(cell: Any) -> bool:
     return False
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct_names(names: Sequence[str]) -> list[str]:
     """Return names of which none comes twice: JSON and Parquet would lose one."""
     out: list[str] = []
     for name in names:

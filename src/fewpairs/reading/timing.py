@@ -135,10 +135,12 @@ def time_tiles(
         return Rates(each, pair, each), values
     # The mean: a machine that is busy now and then is so during the rest, too.
     rate = sum(t for t, _ in timed) / sum(done for _, done in timed)
-    # Along the diagonal blocks are smaller, and there are single pairs.
-    seconds, done = read(oracle.tiles.crossing(tiles[0].top))
-    share = min(1.0, oracle.tiles.side / oracle.n)
-    through = rate + share * (seconds / max(1, done) - rate)
+    through = rate
+    crossing = oracle.tiles.crossing(tiles[0].top)
+    if crossing:  # along the diagonal blocks are smaller, and there are single pairs
+        seconds, done = read(crossing)
+        share = min(1.0, oracle.tiles.side / oracle.n)
+        through += share * (seconds / max(1, done) - rate)
     return Rates(rate, pair, through, _time_taking(values, k)), values
 
 

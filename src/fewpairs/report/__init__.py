@@ -1,12 +1,7 @@
 """A report: one HTML file that people look at, without network."""
 
-import base64
-import hashlib
-import html
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +11,13 @@ from fewpairs.errors import InputError
 from fewpairs.progress import Progress, Silence
 from fewpairs.report import findings
 from fewpairs.report.gathering import MOST_ITEMS, gather_items, packed
-from fewpairs.report.plain import plain
+from fewpairs.report.matches import write_matches_report
+from fewpairs.report.page import page
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import duration
 from fewpairs.similarity.items import as_items
 
-__all__ = ["write_report"]
+__all__ = ["write_matches_report", "write_report"]
 
 _SCRIPTS = ("charts.js", "map.js", "explorer.js", "report.js")
 
@@ -101,7 +97,8 @@ def write_report(
         }
     finally:
         told.finish()
-    Path(path).write_text(_page(title, facts), encoding="utf-8")
+    made = page("report.html", title, facts, _SCRIPTS)
+    Path(path).write_text(made, encoding="utf-8")
 
 
 def _figures(approx: Approximation, texts: Sequence[str]) -> dict[str, Any]:
@@ -146,41 +143,3 @@ def _exact_seconds(approx: Approximation) -> float:
 
 def _rounded(values: Any) -> Any:
     return None if values is None else [float(f"{value:.5g}") for value in values]
-
-
-def _page(title: str, facts: dict[str, Any]) -> str:
-    """Fill the page. Texts are data: they never stand where markup is read."""
-    assets = files("fewpairs.report") / "assets"
-    script = "\n".join((assets / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page = (assets / "report.html").read_text(encoding="utf-8")
-    # One pass over the page, so that nothing that is filled in is filled again.
-    parts = {
-        "{{title}}": _markup(title),
-        "{{digest}}": digest,
-        "{{style}}": (assets / "report.css").read_text(encoding="utf-8"),
-        "{{data}}": _data(facts),
-        "{{script}}": script,
-    }
-    out = []
-    while page:
-        found = [(page.find(name), name) for name in parts if name in page]
-        if not found:
-            break
-        at, name = min(found)
-        out += [page[:at], parts[name]]
-        page = page[at + len(name) :]
-    return "".join([*out, page])
-
-
-def _data(facts: dict[str, Any]) -> str:
-    """Return JSON that cannot end its script element, nor begin a comment in it."""
-    text = json.dumps(plain(facts), ensure_ascii=False, separators=(",", ":"))
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    # Lone surrogates cannot be written as UTF-8.
-    return text.encode("utf-8", errors="replace").decode()
-
-
-def _markup(text: str) -> str:
-    return html.escape(text).encode("utf-8", errors="replace").decode()

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.sides import Side
 from fewpairs.answers.way import Way, choose_way
 from fewpairs.checks import check_flag
 from fewpairs.execution import PortableScorer, assemble, check_executor
 from fewpairs.fingerprint import fingerprint
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.ledger.opening import as_ledger, identity_of
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget
 from fewpairs.matrix.tiles import Tile
@@ -32,9 +33,9 @@ from fewpairs.reading.timing import (
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.approximate import approximate
 from fewpairs.run.arguments import check_seed
+from fewpairs.run.compared import Compared
 from fewpairs.run.expectation import approximating_seconds, exact_seconds
 from fewpairs.similarity.base import Scorer, Similarity
-from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
 
@@ -67,7 +68,8 @@ class Job:
     executor: Any
     progress: Progress
     identity: Callable[[], Identity]
-    given: Any
+    given: dict[str, Any]
+    sides: tuple[Side, Side]
     options: dict[str, Any]
     ready: dict[Tile, NDArray[Any]] = field(default_factory=dict)
     evaluations: int = 0
@@ -76,10 +78,8 @@ class Job:
     def of(
         cls,
         call: str,
-        items: Any,
-        similarity: Any,
+        compared: Compared,
         *,
-        column: str | None,
         budget: Any,
         prior: Any,
         seed: int,
@@ -88,29 +88,28 @@ class Job:
         progress: Any,
         trust: bool,
     ) -> "Job":
-        """Check everything that can be checked, and bind the similarity."""
+        """Check everything that can be checked."""
         check_flag(call, "trust", trust)
         is_auto = isinstance(budget, str) and budget.strip().lower() == AUTO
         allowed = None if is_auto else Budget.of(budget, f"{call}: budget")
         check_executor(executor, call)
         ledger = as_ledger(store, call)
-        recipe = as_similarity(similarity, call)
-        listed_items = listed(items, column, call)
-        scorer = bind(listed_items, recipe, call)
+        recipe, scorer, items = compared.recipe, compared.scorer, compared.items
         if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
-            as_prior(prior, listed_items, scorer.n, call, kept=scorer.kept)
+            as_prior(prior, items, scorer.n, call, kept=scorer.kept)
         return cls(
             call=call,
             recipe=recipe,
             scorer=scorer,
-            items=listed_items,
+            items=items,
+            sides=compared.sides,
             budget=allowed,
             seed=check_seed(seed, call),
             ledger=Ledger() if ledger is None else ledger,
             executor=executor,
             progress=as_progress(progress, call),
-            identity=partial(identity_of, recipe, known_by(items, listed_items)),
-            given=items if isinstance(items, np.ndarray) else listed_items,
+            identity=partial(identity_of, recipe, compared.known),
+            given=compared.given,
             options={"prior": prior, "trust": trust, "executor": executor},
         )
 
@@ -169,8 +168,7 @@ class Job:
         """Approximate; what the sample has read is not paid for again."""
         allowed = self.budget or Budget.of(DEFAULT_BUDGET, "budget")
         return approximate(
-            self.given,
-            self.recipe,
+            **self.given,
             budget=allowed if budget is None else budget,
             seed=self.seed,
             store=self.ledger,
@@ -208,5 +206,5 @@ class Job:
         return way
 
 
-# What all jobs take, beside the items, the similarity and what is asked.
-OPTIONS = tuple(list(inspect.signature(Job.of).parameters)[3:])
+# What all jobs take, beside what is compared and what is asked.
+OPTIONS = tuple(list(inspect.signature(Job.of).parameters)[2:])

@@ -12,17 +12,17 @@ from fewpairs.answers.equal import count_equal, equal_pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.matching import exact_matches, find_matches
 from fewpairs.answers.neighbors import Neighbors, check_k
-from fewpairs.answers.sides import side_of
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number
 from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
+from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["check_threshold", "duplicates", "neighbors"]
+__all__ = ["band_of", "check_threshold", "duplicates", "neighbors", "options"]
 
 _MOST_EQUAL = 1_000_000  # pairs of equal texts
 _BAND = 0.05  # of a similarity's range
@@ -80,7 +80,7 @@ def neighbors(
     ([2, 3, 0, 1], True, 6)
     """
     call, given = "fewpairs.neighbors", locals()
-    job = Job.of(call, items, similarity, **_options(given))
+    job = Job.of(call, one_set(items, similarity, column, call), **options(given))
     k = check_k(k, job.n - 1, call, "others")
     with job.opened() as oracle:
         sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
@@ -146,9 +146,8 @@ def duplicates(
     """
     call, given = "fewpairs.duplicates", locals()
     check_number(call, "threshold", threshold)
-    job = Job.of(call, items, similarity, **_options(given))
+    job = Job.of(call, one_set(items, similarity, column, call), **options(given))
     check_threshold(threshold, job.recipe, f"{call}: threshold")
-    side = side_of(items, job.items, job.n, column=column, kept=job.scorer.kept)
     with job.opened() as oracle:
         sweep = AllPairs(
             oracle,
@@ -162,12 +161,12 @@ def duplicates(
         if way.exact:
             job.sweep(sweep)
             paid = oracle.evaluations
-            return exact_matches(sweep, threshold, way, side=side, paid=paid)
+            return exact_matches(sweep, threshold, way, sides=job.sides, paid=paid)
         limit = job.limit(oracle)
-    return replace(_approximated(job, threshold, way, limit), sides=(side, side))
+    return replace(_approximated(job, threshold, way, limit), sides=job.sides)
 
 
-def _options(given: dict[str, Any]) -> dict[str, Any]:
+def options(given: dict[str, Any]) -> dict[str, Any]:
     """Return those of a job's arguments that all jobs have."""
     return {name: given[name] for name in OPTIONS}
 

@@ -21,6 +21,27 @@ function draw(tag, attributes = {}, ...children) {
   return node;
 }
 
+function tile(name, big, small, share) {
+  const body = make("dd", {}, make("div", { class: "big" }, big));
+  if (share !== undefined) {
+    const bar = make("i");
+    bar.style.width = `${100 * Math.min(1, share)}%`;
+    body.append(make("div", { class: "meter", "aria-hidden": "true" }, bar));
+  }
+  body.append(make("div", { class: "small" }, small));
+  return make("div", { class: "tile" }, make("dt", {}, name), body);
+}
+
+// The button beside the sections; what is painted and not styled is painted anew.
+function switchTheme(repaint = () => {}) {
+  byId("theme").addEventListener("click", () => {
+    const root = document.documentElement;
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    repaint();
+  });
+}
+
 const whole = (x) => Math.round(x).toLocaleString("en-US");
 
 function brief(x) {

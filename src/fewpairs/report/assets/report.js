@@ -27,17 +27,6 @@ function readItems(packed) {
   return items;
 }
 
-function tile(name, big, small, share) {
-  const body = make("dd", {}, make("div", { class: "big" }, big));
-  if (share !== undefined) {
-    const bar = make("i");
-    bar.style.width = `${100 * Math.min(1, share)}%`;
-    body.append(make("div", { class: "meter", "aria-hidden": "true" }, bar));
-  }
-  body.append(make("div", { class: "small" }, small));
-  return make("div", { class: "tile" }, make("dt", {}, name), body);
-}
-
 function showHead() {
   const { bill, certificate: c, words } = data;
   const share = bill.everything ? bill.evaluations / bill.everything : 1;
@@ -198,12 +187,7 @@ function start() {
     }),
   );
 
-  byId("theme").addEventListener("click", () => {
-    const root = document.documentElement;
-    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
-    map.paint();
-  });
+  switchTheme(() => map.paint());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => map.paint());
 
   showHead();

@@ -1,0 +1,1 @@
+"""Linking two tables: FEBRL 4 beside other libraries, misspelt names."""

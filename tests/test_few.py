@@ -70,8 +70,8 @@ def test_mixed_effects_recover_weights_effects_and_their_variances():
     X = rng.standard_normal((m, 3)).astype(np.float32)
     y = X @ [0.5, -0.3, 0.0] + effects[i] + effects[j] + 0.4 * rng.standard_normal(m)
     fitted = MixedEffects(n, np.array([-1, 0, 0]))
-    for part in np.array_split(np.arange(m), 3):
-        fitted.add(X[part], i[part], j[part], y[part])
+    for at in np.array_split(np.arange(m), 3):
+        fitted.add(X[at].__getitem__, i[at], j[at], y[at])
     found = fitted.solve()
     assert np.allclose(found.weights, [0.5, -0.3, 0.0], atol=0.03)
     assert np.corrcoef(found.items, effects)[0, 1] > 0.95
@@ -82,7 +82,8 @@ def test_mixed_effects_recover_weights_effects_and_their_variances():
 def test_an_item_of_which_nothing_is_known_has_no_effect():
     fitted = MixedEffects(4, np.array([-1]))
     i, j = np.array([0, 0, 1]), np.array([1, 2, 2])
-    fitted.add(np.ones((3, 1), np.float32), i, j, np.array([1.0, 0.5, -0.5]))
+    X = np.ones((3, 1), np.float32)
+    fitted.add(X.__getitem__, i, j, np.array([1.0, 0.5, -0.5]))
     assert fitted.solve().items[3] == 0
 
 
@@ -93,7 +94,7 @@ def test_a_group_of_features_that_says_nothing_is_shrunk_away():
     X = rng.standard_normal((m, 41)).astype(np.float32)
     y = X[:, 0] + 0.5 * rng.standard_normal(m)
     fitted = MixedEffects(n, np.repeat([-1, 0], [1, 40]))
-    fitted.add(X, i, j, y)
+    fitted.add(X.__getitem__, i, j, y)
     weights = fitted.solve().weights
     least_squares = np.linalg.lstsq(X, y, rcond=None)[0]
     assert np.sum(weights[1:] ** 2) < 0.3 * np.sum(least_squares[1:] ** 2)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from fewpairs.kernels.linalg.item_moments import item_moments, ridge_solutions
+from fewpairs.kernels.linalg.item_ridges import item_ridges
 from fewpairs.methods.auto.confirming import confirms, tops_stand_out
 from fewpairs.methods.auto.correcting import Correcting
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
@@ -100,16 +100,19 @@ def test_pairs_that_a_prior_puts_first_stand_out_only_if_they_do():
 def test_every_item_is_solved_for_as_by_itself():
     rng = np.random.default_rng(0)
     n, m = 40, 600
-    item, other = rng.integers(n - 1, size=m), rng.integers(n, size=m)
-    weights, values = rng.random(m), rng.standard_normal(m)
+    i, j = rng.integers(n - 1, size=(2, m))
+    weights, values = rng.random((2, m)).astype(np.float32)
     features = rng.standard_normal((n, 5)).astype(np.float32)
-    gram, moment = item_moments(n, item, other, weights, values, features)
-    solved = ridge_solutions(gram, moment, 2.0)
-    for t in (0, 7, n - 2):
-        X = features[other[item == t]] * weights[item == t, None]
-        alone = np.linalg.solve(X.T @ X + 2 * np.eye(5), X.T @ values[item == t])
-        assert np.allclose(solved[t], alone, atol=1e-4)
-    assert not solved[n - 1].any()  # of which nothing is known
+    some = np.arange(n) != 9
+    told = item_ridges(i, j, weights, values, features, ridges=(2.0, 7.0), items=some)
+    for ridge, solved in zip((2.0, 7.0), told, strict=True):
+        for t in (0, 7, n - 2):
+            sides = [(i == t, j), (j == t, i)]
+            X = np.vstack([features[to[at]] * weights[at, None] for at, to in sides])
+            y = np.concatenate([values[at] for at, _ in sides])
+            alone = np.linalg.solve(X.T @ X + ridge * np.eye(5), X.T @ y)
+            assert np.allclose(solved[t], alone, atol=1e-4)
+        assert not solved[[9, n - 1]].any()  # not asked for; of which nothing is known
 
 
 @pytest.fixture(scope="module")

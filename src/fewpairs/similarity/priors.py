@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.joined import Joined
 from fewpairs.similarity.lexical import Lexical
@@ -15,6 +16,8 @@ from fewpairs.similarity.unit_vectors import UnitDots, side_by_side, unit_rows
 from fewpairs.types import Indices
 
 __all__ = ["Alike", "NewPrior", "Prior"]
+
+_DIRECTIONS = 128  # principal components that are kept
 
 
 class Alike(NamedTuple):
@@ -235,13 +238,18 @@ class Prior:
 
     @cached_property
     def directions(self) -> NDArray[np.float32] | None:
-        """Principal components of the vectors, by falling variance."""
-        if self.vectors is None:
+        """Principal components of the vectors, by falling variance, the first 128."""
+        V = self.vectors
+        if V is None:
             return None
-        centered = self.vectors - self.vectors.mean(axis=0)
-        values, vectors = np.linalg.eigh((centered.T @ centered).astype(np.float64))
-        order = np.argsort(-values)
-        return np.asarray(centered @ vectors[:, order].astype(np.float32))
+        mean = V.mean(axis=0, dtype=np.float64)
+        spread = (V.T @ V).astype(np.float64) - len(V) * np.outer(mean, mean)
+        with single_threaded():  # for so small a matrix threads wait for each other
+            values, axes = np.linalg.eigh(spread)
+        axes = axes[:, np.argsort(-values)[:_DIRECTIONS]]
+        out = V @ axes.astype(np.float32)  # no centered copy of what may be large
+        out -= (mean @ axes).astype(np.float32)
+        return np.asarray(out)
 
     def _checked(self, values: NDArray[Any]) -> NDArray[np.float32]:
         values = np.asarray(values, dtype=np.float32)

@@ -12,20 +12,26 @@ with few pairs an effect near 0, and a group of features that says little gets w
 near 0. σ², τ² and ρ² are found by expectation-maximization.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.kernels.linalg.blas_threads import in_threads, single_threaded
 from fewpairs.types import Indices
 
 __all__ = ["Effects", "MixedEffects"]
 
 _TURNS = 8  # of expectation-maximization
-_STEPS, _SMALL = 60, 1e-8  # of conjugate gradients, and the residual that ends them
+_STEPS = 60  # of conjugate gradients
+_SMALL, _ABOUT = 1e-8, 1e-5  # squared residuals that end them, and all but the last
 _LEAST = 1e-4  # variance, as a share of that of the values, that noise has at least
+_PAIRS = 1 << 14  # whose features are made at once
+_AT_ONCE = 16  # such parts, in threads, before their sums are added up
+_MANY = 20_000  # items whose sums of features are kept in single precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,22 +44,33 @@ class Effects:
         β.
     items
         b, an effect per item.
-    noise, spread
-        σ² and τ².
+    noise, spread, variances
+        σ², τ², and ρ² of every group.
     """
 
     weights: NDArray[np.float64]
     items: NDArray[np.float64]
     noise: float
     spread: float
+    variances: NDArray[np.float64]
+
+
+class _Sums(NamedTuple):
+    """What one part of the pairs adds."""
+
+    gram: NDArray[Any]
+    moment: NDArray[Any]
+    square: float
+    by_item: list[tuple[Indices, NDArray[Any], NDArray[Any]]]
 
 
 @final
 class MixedEffects:
     """Gathers pairs part by part, then solves for β and b.
 
-    Memory: n·p numbers for p features, and two per pair. Time: p² per pair once, then a
-    product of an n×n matrix of two entries per pair with a vector for every step.
+    Memory: n·p numbers for p features (in single precision above 20,000 items), and two
+    per pair. Time: p² per pair once, then a product of an n×n matrix of two entries per
+    pair with a vector for every step.
     Values should have variance 1.
 
     Parameters
@@ -69,29 +86,66 @@ class MixedEffects:
         self._n, self._groups = n, groups
         self._gram = np.zeros((features, features))
         self._moment = np.zeros(features)
-        self._by_item = np.zeros((n, features))
+        precision = np.float32 if n > _MANY else np.float64
+        self._by_item = np.zeros((n, features), dtype=precision)
         self._total = np.zeros(n)
         self._square, self._pairs = 0.0, 0
         self._ends: list[tuple[Indices, Indices]] = []
 
-    def add(self, X: NDArray[Any], i: Indices, j: Indices, y: NDArray[Any]) -> None:
-        """Take (m, p) features of pairs and their values."""
-        m = len(y)
-        self._gram += (X.T @ X).astype(np.float64)
-        self._moment += (X.T @ y.astype(X.dtype)).astype(np.float64)
-        ones, at = np.ones(m, dtype=X.dtype), np.arange(m)
-        for ends in (i, j):
-            # Only items of this part: all of them for every part would be n².
-            items, place = np.unique(ends, return_inverse=True)
-            incidence = sparse.csr_array((ones, (place, at)), shape=(len(items), m))
-            self._by_item[items] += incidence @ X
-            self._total[items] += np.bincount(place, weights=y)
-        self._square += float(np.sum(y.astype(np.float64) ** 2))
-        self._pairs += m
+    def add(
+        self,
+        design: Callable[[slice], NDArray[Any]],
+        i: Indices,
+        j: Indices,
+        y: NDArray[Any],
+    ) -> None:
+        """Take pairs and their values; ``design`` makes the (m, p) features of some.
+
+        On all cores; sums are added up in the order of the pairs, so that they are the
+        same on any number of them.
+        """
+        parts = [slice(start, start + _PAIRS) for start in range(0, len(y), _PAIRS)]
+        for first in range(0, len(parts), _AT_ONCE):
+            found: dict[int, _Sums] = {}
+
+            def look(at: int, into: dict[int, _Sums] = found) -> None:
+                part = parts[at]
+                into[at] = _sums(design(part), i[part], j[part], y[part])
+
+            some = range(first, min(first + _AT_ONCE, len(parts)))
+            in_threads(look, some)
+            self._take([found[at] for at in some])
+        self._pairs += len(y)
         self._ends.append((i, j))
 
-    def solve(self) -> Effects:
-        """Return β and b with the variances that the pairs call for."""
+    def _take(self, several: list[_Sums]) -> None:
+        for sums in several:
+            self._gram += sums.gram
+            self._moment += sums.moment
+            self._square += sums.square
+        step = -(-self._n // _AT_ONCE)
+
+        def take(first: int) -> None:
+            for sums in several:
+                for items, features, total in sums.by_item:
+                    low, high = np.searchsorted(items, [first, first + step])
+                    where = items[low:high]
+                    self._by_item[where] += features[low:high]
+                    self._total[where] += total[low:high]
+
+        in_threads(take, range(0, self._n, step))
+
+    def solve(self, start: Effects | None = None) -> Effects:
+        """Return β and b with the variances that the pairs call for.
+
+        ``start``: what was found with fewer features, to go on from.
+        """
+        if self._n > _MANY:
+            return self._solved(start)
+        with single_threaded():  # threads would wait for each other at every step
+            return self._solved(start)
+
+    def _solved(self, start: Effects | None) -> Effects:
         i = np.concatenate([part[0] for part in self._ends])
         j = np.concatenate([part[1] for part in self._ends])
         shape = (self._n, self._n)
@@ -99,12 +153,17 @@ class MixedEffects:
         once: Any = sparse.csr_array((ones, (i, j)), shape=shape)
         beside = sparse.csr_array(once + once.T)
         count = np.bincount(i, minlength=self._n) + np.bincount(j, minlength=self._n)
-        noise, spread = 0.3, 0.3
+        noise, spread, turns = 0.3, 0.3, _TURNS
         variance = np.ones(max(0, int(self._groups.max(initial=-1)) + 1))
         weights, b = np.zeros(len(self._moment)), np.zeros(self._n)
-        for _ in range(_TURNS):
+        if start is not None:
+            noise, spread, variance = start.noise, start.spread, start.variances
+            b, turns = start.items, _TURNS // 2
+        for turn in range(turns):
             inverse = self._inverse(noise, variance)
-            weights, b = self._solve(count, beside, inverse, noise / spread, b)
+            # The variances of the next turn need no more than that b is about right.
+            small = _SMALL if turn == turns - 1 else _ABOUT
+            weights, b = self._solve(count, beside, inverse, noise / spread, b, small)
             kept = count / (count + noise / spread)
             error = self._error(weights, b, count, beside)
             used = len(weights) - self._shrunk(noise, variance, inverse)
@@ -114,14 +173,15 @@ class MixedEffects:
             seen = count > 0
             unsure = noise / (count + noise / spread)
             spread = max(float(np.mean((b**2 + unsure)[seen])), _LEAST)
-        return Effects(weights, b, noise, spread)
+        return Effects(weights, b, noise, spread, variance)
 
     def _inverse(
         self, noise: float, variance: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return (XᵀX + σ²/ρ²)⁻¹."""
         ridged = self._gram + np.diag(self._penalty(noise, variance))
-        return np.asarray(np.linalg.inv(ridged), dtype=np.float64)
+        with single_threaded():
+            return np.asarray(np.linalg.inv(ridged), dtype=np.float64)
 
     def _penalty(
         self, noise: float, variance: NDArray[np.float64]
@@ -160,20 +220,22 @@ class MixedEffects:
         inverse: NDArray[np.float64],
         ridge: float,
         start: NDArray[np.float64],
+        small: float,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Solve for b by conjugate gradients, β taken out exactly."""
         N = self._by_item
         diagonal = count + ridge
 
         def times(b: NDArray[np.float64]) -> NDArray[np.float64]:
-            return diagonal * b + beside @ b - N @ (inverse @ (N.T @ b))
+            told = inverse @ (N.T @ b.astype(N.dtype, copy=False))
+            return diagonal * b + beside @ b - N @ told.astype(N.dtype, copy=False)
 
-        aim = self._total - N @ (inverse @ self._moment)
+        aim = self._total - N @ (inverse @ self._moment).astype(N.dtype)
         b = start.copy()
         residual = aim - times(b)
         step = residual / diagonal
         size = float(residual @ step)
-        enough = _SMALL * float(aim @ (aim / diagonal))
+        enough = small * float(aim @ (aim / diagonal))
         for _ in range(_STEPS):
             if size <= enough:
                 break
@@ -184,7 +246,7 @@ class MixedEffects:
             scaled = residual / diagonal
             before, size = size, float(residual @ scaled)
             step = scaled + (size / before) * step
-        return inverse @ (self._moment - N.T @ b), b
+        return inverse @ (self._moment - N.T @ b.astype(N.dtype)), b
 
     def _error(
         self,
@@ -194,7 +256,23 @@ class MixedEffects:
         beside: Any,
     ) -> float:
         """Return the sum of squared residuals, from the moments alone."""
-        fitted = weights @ (self._gram @ weights) + 2 * weights @ (self._by_item.T @ b)
+        N = self._by_item
+        fitted = weights @ (self._gram @ weights)
+        fitted += 2 * weights @ (N.T @ b.astype(N.dtype))
         fitted += float(b @ (count * b + beside @ b))
         crossed = 2 * (weights @ self._moment + b @ self._total)
         return max(float(self._square + fitted - crossed), 0.0)
+
+
+def _sums(X: NDArray[Any], i: Indices, j: Indices, y: NDArray[Any]) -> _Sums:
+    """Return what pairs add, by item only for the items that they are of."""
+    m = len(y)
+    ones, at = np.ones(m, dtype=X.dtype), np.arange(m)
+    by_item = []
+    for ends in (i, j):
+        items, place = np.unique(ends, return_inverse=True)
+        incidence = sparse.csr_array((ones, (place, at)), shape=(len(items), m))
+        by_item.append((items, incidence @ X, np.bincount(place, weights=y)))
+    square = float(np.sum(y.astype(np.float64) ** 2))
+    gram, moment = X.T @ X, X.T @ y.astype(X.dtype)
+    return _Sums(gram.astype(np.float64), moment.astype(np.float64), square, by_item)

@@ -4,6 +4,9 @@ Two steps, both closed forms. A ridge regression on all pairs, random ones and t
 that looked most similar at equal weight, gives the curves. What it leaves is regressed
 item by item on features of the partners (a ridge per item, as Axn has it: Yadav et al.
 2024, arXiv:2405.03651), shrunk as much as predicts left-out pairs best.
+
+What is one for all items, curves and shrinkage, is learned from some of the pairs:
+tens of thousands tell it as well as millions do.
 """
 
 import math
@@ -15,10 +18,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.kernels.linalg.item_moments import item_moments, ridge_solutions
+from fewpairs.kernels.linalg.blas_threads import in_threads, single_threaded
+from fewpairs.kernels.linalg.top_products import EXACT
+from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
 from fewpairs.model.correction import Correction
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
+from fewpairs.types import Indices
 
 __all__ = ["Correcting", "CorrectionScorer"]
 
@@ -29,9 +35,8 @@ _RISE = 0.3  # of the spread of random pairs, over which an item's vector comes 
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
 _RIDGE = 1e-3
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
-_BOTH = 0.6  # of it: both items of a pair explain the same
-_LEFT_OUT = 0.15  # share of the pairs that choose
-_OUTLYING = 4.0  # standard deviations that an item's own regression believes
+_LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
+_TOLD = 40_000  # pairs of either kind that curves are fitted to, at most
 _CHUNK = 1 << 14  # pairs whose features are made at once
 
 
@@ -63,22 +68,21 @@ class Correcting:
         ``anew``: whether to find out anew how far to shrink.
         """
         both = uniform + chosen
-        inputs, values = both.inputs, both.values.astype(np.float64)
+        inputs, values = both.inputs, both.values
         is_chosen = np.arange(len(values)) >= len(uniform)
         center, scale = float(values.mean()), float(values.std()) or 1.0
-        bent = self._curves(inputs, (values - center) / scale, is_chosen)
-        left = (values - center) / scale - _said(bent, inputs)
-        before = values - inputs.base.astype(np.float64)
-        usual = [_square(before[part] / scale) for part in (is_chosen, ~is_chosen)]
-        gate = bent.opened(inputs)
-        far = _OUTLYING * float(np.sqrt(np.mean(left**2)))
-        rows = _Rows(inputs, gate, np.clip(left, -far, far), self._features)
-        if anew or self._ridge is None:
-            self._ridge = self._shrinking(rows, left, is_chosen, usual)
+        y = ((values - center) / scale).astype(np.float32)
+        bent = self._curves(inputs, y, is_chosen)
+        rows = ItemRegressions.left_by(bent, inputs, y)
+        if anew or not self._ridge:
+            before = (values - inputs.base) / scale
+            usual = [mean_square(before[part]) for part in (is_chosen, ~is_chosen)]
+            self._ridge = self._shrinking(rows, is_chosen, usual)
         if self._ridge == 0:
             return None
-        vectors = rows.vectors(self._ridge)
-        bent = replace(bent, vectors=bent.vectors + vectors)
+        if self._ridge < np.inf:
+            vectors = rows.clipped().vectors([self._ridge])[0]
+            bent = replace(bent, vectors=bent.vectors + vectors)
         return replace(
             bent,
             base_levels=bent.base_levels * scale + center,
@@ -87,18 +91,20 @@ class Correcting:
         )
 
     def _curves(
-        self, inputs: PairInputs, y: NDArray[np.float64], is_chosen: NDArray[np.bool_]
+        self, inputs: PairInputs, y: NDArray[np.float32], is_chosen: NDArray[np.bool_]
     ) -> Correction:
         """Return both curves, and a diagonal form of the features, by least squares."""
-        base_knots = _knots(inputs.base, is_chosen)
+        some = [_some(np.flatnonzero(part)) for part in (is_chosen, ~is_chosen)]
+        base_knots = _knots(*(inputs.base[part] for part in some))
         cheap_knots = np.empty(0)
         if inputs.cheap is not None:
-            cheap_knots = _knots(inputs.cheap, is_chosen)
+            cheap_knots = _knots(*(inputs.cheap[part] for part in some))
         f = self._features
-        levels = np.full(len(f), np.quantile(inputs.base[is_chosen], 0.5), np.float32)
-        for ends in (inputs.i[is_chosen], inputs.j[is_chosen]):
-            np.minimum.at(levels, ends, inputs.base[is_chosen].astype(np.float32))
-        rise = _RISE * float(np.std(inputs.base[~is_chosen])) or 1.0
+        levels = np.full(len(f), np.quantile(inputs.base[some[0]], 0.5), np.float32)
+        lowest = inputs.base[is_chosen].astype(np.float32, copy=False)
+        for ends in (inputs.i, inputs.j):
+            np.minimum.at(levels, ends[is_chosen], lowest)
+        rise = _RISE * float(np.std(inputs.base[some[1]])) or 1.0
         bent = Correction(
             base_knots,
             np.zeros(len(base_knots)),
@@ -109,10 +115,7 @@ class Correcting:
             f,
             np.zeros_like(f),
         )
-        groups = [
-            _moments(bent, inputs.some(part), y[part])
-            for part in (is_chosen, ~is_chosen)
-        ]
+        groups = [_moments(bent, inputs.some(part), y[part]) for part in some]
         size = len(groups[0][1])
         solved, sizes = np.zeros(size), [1.0, 1.0]
         # Similar pairs are predicted worst and matter most, so a group counts by the
@@ -143,25 +146,29 @@ class Correcting:
         )
 
     def _shrinking(
-        self,
-        rows: "_Rows",
-        left: NDArray[np.float64],
-        is_chosen: NDArray[np.bool_],
-        usual: list[float],
+        self, rows: ItemRegressions, is_chosen: NDArray[np.bool_], usual: list[float]
     ) -> float:
-        """Return the ridge that predicts left-out pairs best; 0: prior and low rank do.
+        """Return the ridge that predicts left-out pairs best.
 
-        ``usual``: the mean squared errors of these, of pairs that looked most similar
-        and of random ones. Both count alike.
+        0: prior and low rank do; ∞: curves alone. ``usual``: the mean squared errors of
+        prior and low rank, of pairs that looked most similar and of random ones. Both
+        count alike.
         """
-        out = self._rng.random(len(left)) < _LEFT_OUT
-        kept, tested = rows.some(~out), rows.some(out)
+        share = min(_LEFT_OUT, _MOST_LEFT_OUT / len(is_chosen))
+        out = self._rng.random(len(is_chosen)) < share
+        tested = rows.some(out)
         groups = is_chosen[out], ~is_chosen[out]
+        concerned = np.zeros(len(self._features), dtype=bool)
+        for ends in (tested.inputs.i, tested.inputs.j):
+            concerned[ends] = True
+        said = rows.clipped().some(~out).vectors(_RIDGES, concerned)
+        left = [tested.values - tested.said(vectors) for vectors in said]
         best, lowest = 0.0, 0.0
-        for ridge in _RIDGES:
-            apart = left[out] - tested.said(kept.vectors(ridge))
+        for ridge, apart in zip(
+            (np.inf, *_RIDGES), (tested.values, *left), strict=True
+        ):
             missed = sum(
-                math.log(_square(apart[part]) / size)
+                math.log(mean_square(apart[part]) / size)
                 for part, size in zip(groups, usual, strict=True)
             )
             if missed < lowest:
@@ -183,19 +190,23 @@ class CorrectionScorer:
     """
 
     answers = False  # in doubt or at the top: it finds as much, and this is quicker
-    rounds, expands, scores_all = 6, 2, 1
+    rounds, scores_all = 6, 1
 
     def __init__(
         self, features: NDArray[np.float32] | None, n: int, rng: np.random.Generator
     ) -> None:
         self._correcting = Correcting(features, n, rng)
         self.correction: Correction | None = None
+        # Where all pairs are looked at, neighbors of neighbors add nothing to them.
+        self.expands = 2 if n > EXACT else 0
 
     def learn(self, training: _BothKinds, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""
         uniform, chosen = training.uniform, training.chosen
         if min(len(chosen), len(uniform)) >= _FEWEST:
-            self.correction = self._correcting.fit(uniform, chosen, anew=last)
+            with single_threaded():  # small products; what is large has its threads
+                fitted = self._correcting.fit(uniform, chosen, anew=last)
+            self.correction = fitted
 
     @property
     def score(self) -> Callable[[PairInputs], NDArray[Any]]:
@@ -205,72 +216,38 @@ class CorrectionScorer:
         return self.correction.pairs
 
 
-class _Rows:
-    """What the items' own regressions are fitted to."""
-
-    def __init__(
-        self,
-        inputs: PairInputs,
-        gate: NDArray[np.float32],
-        values: NDArray[np.float64],
-        features: NDArray[np.float32],
-    ) -> None:
-        self._inputs, self._gate, self._values = inputs, gate, values
-        self._features = features
-        self._moments: tuple[NDArray[Any], NDArray[Any]] | None = None
-
-    def some(self, where: NDArray[np.bool_]) -> "_Rows":
-        """Return those of some of the pairs."""
-        inputs = self._inputs.some(where)
-        return _Rows(inputs, self._gate[where], self._values[where], self._features)
-
-    def vectors(self, ridge: float) -> NDArray[np.float32]:
-        """Return every item's weights of its partners' features."""
-        if self._moments is None:
-            i, j = self._inputs.i, self._inputs.j
-            self._moments = item_moments(
-                len(self._features),
-                np.concatenate([i, j]),
-                np.concatenate([j, i]),
-                np.tile(self._gate, 2),
-                np.tile(self._values, 2),
-                self._features,
-            )
-        gram, moment = self._moments
-        return np.float32(_BOTH) * ridge_solutions(gram, moment, ridge)
-
-    def said(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what such weights say of the pairs."""
-        i, j, f = self._inputs.i, self._inputs.j, self._features
-        own = np.einsum("td,td->t", vectors[i], f[j])
-        return np.asarray(self._gate * (own + np.einsum("td,td->t", vectors[j], f[i])))
+def _some(places: Indices) -> Indices:
+    """Return not too many of them, evenly spread."""
+    return places[:: max(1, -(-len(places) // _TOLD))]
 
 
 def _moments(
-    bent: Correction, inputs: PairInputs, y: NDArray[np.float64]
+    bent: Correction, inputs: PairInputs, y: NDArray[np.float32]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Return XᵀX, Xᵀy and yᵀy of some pairs, each divided by their number."""
-    gram: NDArray[Any] = np.zeros(())
-    moment: NDArray[Any] = np.zeros(())
-    for start in range(0, len(y), _CHUNK):
+    starts = range(0, max(1, len(y)), _CHUNK)
+    found: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
+
+    def look(start: int) -> None:
         part = slice(start, start + _CHUNK)
         X = _design(bent, inputs.some(part))
-        gram = gram + (X.T @ X).astype(np.float64)
-        moment = moment + (X.T @ y[part].astype(np.float32)).astype(np.float64)
+        found[start] = X.T @ X, X.T @ y[part]
+
+    in_threads(look, starts)
+    gram = np.zeros_like(found[0][0], dtype=np.float64)
+    moment = np.zeros_like(found[0][1], dtype=np.float64)
+    for start in starts:  # in their order: sums are the same on any number of cores
+        gram += found[start][0]
+        moment += found[start][1]
     number = max(1, len(y))
-    return gram / number, moment / number, float(y @ y) / number
+    return gram / number, moment / number, mean_square(y)
 
 
-def _square(values: NDArray[Any]) -> float:
-    """Return the mean square, a little more than 0."""
-    return float(np.mean(values**2)) + 1e-12 if len(values) else 1e-12
-
-
-def _knots(values: NDArray[Any], is_chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _knots(chosen: NDArray[Any], random: NDArray[Any]) -> NDArray[np.float64]:
     """Return knots where there are pairs, and not too close to each other."""
-    parts = [np.quantile(values[is_chosen], _CHOSEN_AT)]
-    if not is_chosen.all():
-        parts.append(np.quantile(values[~is_chosen], _RANDOM_AT))
+    parts = [np.quantile(chosen, _CHOSEN_AT)]
+    if len(random):
+        parts.append(np.quantile(random, _RANDOM_AT))
     found = np.sort(np.concatenate(parts)).astype(np.float64)
     apart = _APART * (found[-2] - found[0]) + 1e-9 * (found[-1] - found[0])
     kept = [found[0]]
@@ -304,8 +281,3 @@ def _design(bent: Correction, inputs: PairInputs) -> NDArray[np.float32]:
     gate = bent.opened(inputs)
     parts.append(f[inputs.i] * f[inputs.j] * gate[:, None])
     return np.hstack(parts)
-
-
-def _said(bent: Correction, inputs: PairInputs) -> NDArray[np.float64]:
-    wide = inputs.base.astype(np.float64)
-    return bent.pairs(PairInputs(inputs.i, inputs.j, wide, inputs.cheap))

@@ -79,7 +79,7 @@ class _Scorer(Protocol):
     rounds
         How many there are.
     expands
-        In every how many-th neighbors of neighbors are proposed.
+        In every how many-th neighbors of neighbors are proposed; 0: never.
     scores_all
         In every how many-th all candidates are scored, not the best of each item alone.
     """
@@ -270,7 +270,7 @@ class FewStage:
             wanted = (count - done) // (rounds - turn)
             every = turn % scorer.scores_all == 0
             found.score_anew(scorer.score, None if every else self._near(wanted))
-            if turn % scorer.expands == scorer.expands - 1:
+            if scorer.expands and turn % scorer.expands == scorer.expands - 1:
                 found = expand(found, model, known, scorer.score, _HOPS)
             orders = self._orders(found, wanted, turn, error)
             inputs = found.choose_by_several(known, orders)

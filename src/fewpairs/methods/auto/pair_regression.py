@@ -35,10 +35,10 @@ __all__ = ["PairRegression", "item_features"]
 _DIRECTIONS = 64  # of the items' features
 _PAIRS_PER_FEATURE = 12  # at least
 _FEWEST = 250  # pairs that tell more than a line through the prior
-_CHUNK = 1 << 16  # pairs whose features are made at once
 _PROBED = 128  # items whose priors with all others stand in for embeddings
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
+_TOLD = 200_000  # pairs that tell its mean and spread
 
 
 def item_features(
@@ -111,7 +111,7 @@ class PairRegression:
         spread = float(a.std())
         if spread > 1e-9 and len(values) >= 4 * _PAIRS_PER_FEATURE:
             setting = replace(setting, rows=(a - a.mean()) / spread)
-            effects = self._solve(i, j, y, setting)
+            effects = self._solve(i, j, y, setting, effects)
         return self._model(effects, setting)
 
     def _line(
@@ -126,7 +126,8 @@ class PairRegression:
         weights = np.concatenate([[0.0, slope], np.zeros(self._powers - 2)])
         setting = _Setting(float(np.mean(values)), unit, center, spread, None)
         noise = max(1.0 - slope**2, 1e-4)
-        return self._model(Effects(weights, np.zeros(self.n), noise, 1e-4), setting)
+        effects = Effects(weights, np.zeros(self.n), noise, 1e-4, np.empty(0))
+        return self._model(effects, setting)
 
     @property
     def _powers(self) -> int:
@@ -144,21 +145,23 @@ class PairRegression:
         e = self._chosen(len(values))
         if self.prior is None:
             return _Setting(center, scale, 0.0, 1.0, e)
-        cheap = self.prior.pairs(i, j).astype(np.float64)
+        cheap = self.prior.pairs(i[:_TOLD], j[:_TOLD]).astype(np.float64)
         spread = float(cheap.std()) or 1.0
         return _Setting(center, scale, float(cheap.mean()), spread, e)
 
     def _solve(
-        self, i: Indices, j: Indices, y: NDArray[np.float64], setting: _Setting
+        self,
+        i: Indices,
+        j: Indices,
+        y: NDArray[np.float64],
+        setting: _Setting,
+        start: Effects | None = None,
     ) -> Effects:
         d = 0 if setting.features is None else setting.features.shape[1]
         sizes = self._powers, d, d, 0 if setting.rows is None else 2
         fitted = MixedEffects(self.n, np.repeat([-1, 0, 1, -1], sizes))
-        for start in range(0, len(y), _CHUNK):
-            part = slice(start, start + _CHUNK)
-            X = self._design(i[part], j[part], setting)
-            fitted.add(X, i[part], j[part], y[part])
-        return fitted.solve()
+        fitted.add(lambda part: self._design(i[part], j[part], setting), i, j, y)
+        return fitted.solve(start)
 
     def _design(self, i: Indices, j: Indices, setting: _Setting) -> NDArray[np.float32]:
         """Return the features of pairs: powers of the prior, sums, products."""
@@ -182,16 +185,19 @@ class PairRegression:
         weights, unit = effects.weights, setting.scale
         e, rows = setting.features, setting.rows
         a = self._additive(effects, setting)
-        columns, signs = [np.empty((self.n, 0))], [np.empty(0)]
+        # Of many items in single precision: they are the largest array of a model.
+        precision = np.float32 if self.n > EXACT else np.float64
+        columns, signs = [np.empty((self.n, 0), precision)], [np.empty(0)]
         if e is not None:
             d = e.shape[1]
             D = weights[self._powers + d : self._powers + 2 * d] * np.sqrt(d) * unit
-            columns.append(e * np.sqrt(np.abs(D)))
+            columns.append(e * np.sqrt(np.abs(D)).astype(precision))
             signs.append(np.where(D < 0, -1.0, 1.0))
         if rows is not None:
             product, square = weights[-2:]
             a = a + square * rows**2
-            columns.append((rows * np.sqrt(abs(product) * unit))[:, None])
+            column = (rows * np.sqrt(abs(product) * unit))[:, None]
+            columns.append(column.astype(precision))
             signs.append(np.array([-1.0 if product < 0 else 1.0]))
         a = a * unit
         # Effects are as of the references: their mean is part of the constant.
@@ -208,18 +214,16 @@ class PairRegression:
         beside, beside_signs = effect_columns(self.n, a, constant, size)
         row_map = RowMap(
             self._references,
-            self._core(bilinear * sign, effects.noise * unit**2),
+            self._core(bilinear, sign, effects.noise * unit**2),
             constant=constant,
             effects=a[self._references],
             kept=effects.spread
             / (effects.spread + effects.noise / len(self._references)),
             spread=size,
         )
-        left = np.hstack([bilinear, beside])
+        left = np.hstack([bilinear, beside], dtype=precision, casting="same_kind")
         signature = np.concatenate([sign, beside_signs])
-        # Of many items in single precision: they are the largest array of a model.
-        kept = left.astype(np.float32) if self.n > EXACT else left
-        features, feature_signs = features_of(kept, signature, self.prior, curve)
+        features, feature_signs = features_of(left, signature, self.prior, curve)
         return Model(
             LowRank(left, signature, left_map=row_map),
             np.empty(0, dtype=np.int64),
@@ -231,16 +235,18 @@ class PairRegression:
             feature_signs=feature_signs,
         )
 
-    def _core(self, right: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    def _core(
+        self, left: NDArray[Any], sign: NDArray[Any], noise: float
+    ) -> NDArray[np.float64]:
         """Return how new items get rows: a ridge regression on their entries.
 
         They are evaluated at the references, and get the row that explains these
         entries best, shrunk by the noise of the fit.
         """
-        A = right[self._references]
+        A = np.asarray(left[self._references] * sign, dtype=np.float64)
         if not A.size:
             return A
-        usual = np.mean(right**2, axis=0)
+        usual = np.einsum("nd,nd->d", left, left, dtype=np.float64) / self.n
         penalty = noise / np.maximum(usual, 1e-12 * float(usual.max()) + 1e-300)
         return np.asarray(A @ np.linalg.inv(A.T @ A + np.diag(penalty)))
 

@@ -5,6 +5,7 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.kernels.linalg.mixed_effects import MixedEffects
+from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto import expansion, few, proposals
 from fewpairs.methods.auto.pair_regression import PairRegression
@@ -289,7 +290,7 @@ def test_a_prior_without_embeddings_proposes_among_many_items(monkeypatch):
 class Recorded:
     """Stands for an oracle: decides once, as a ledger does."""
 
-    n = 1_000
+    cost = Cost(1_000, symmetric=True, calls=1, free_diagonal=True)
 
     def __init__(self):
         self.decided = {}

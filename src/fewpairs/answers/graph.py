@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from fewpairs.answers.across import refuse_two_sets
 from fewpairs.answers.candidates import candidates_of, chunks, is_large
 from fewpairs.answers.neighbors import neighbors
 from fewpairs.checks import check_flag, check_number
@@ -36,6 +37,7 @@ def neighbor_graph(
 ) -> sparse.csr_matrix:
     """Return the graph; see ``Approximation.graph``."""
     call = "Approximation.graph"
+    refuse_two_sets(approx, call)
     n = approx.shape[0]
     check_number(call, "top", top, none=True)
     connected = check_flag(call, "connected", connected)

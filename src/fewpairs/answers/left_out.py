@@ -94,7 +94,10 @@ def refined_an_item(approx: Approximation) -> int:
     """
     i, _, _ = approx.known.uncovered()
     held = len(approx.evidence.i) if isinstance(approx.evidence, HeldOut) else 0
-    return round(2 * max(0, len(i) - held) / approx.known.n)
+    alone = max(0, len(i) - held)
+    if approx.known.sides is not None:
+        return round(alone / approx.shape[0])
+    return round(2 * alone / approx.known.n)
 
 
 def found(approx: Approximation) -> str | None:
@@ -106,6 +109,8 @@ def found(approx: Approximation) -> str | None:
     """
     model, known = approx.model, approx.known
     lines = known.line_indices()
+    if known.sides is not None:
+        return None
     if model.is_low_rank or model.student is not None or model.correction is not None:
         return None
     if len(lines) * known.n > _QUICK or not approx.certificate.tells:
@@ -126,7 +131,8 @@ def partial_fit(
     approx: Approximation, landmarks: Indices, seed: int = 0
 ) -> Model | None:
     """Return prior, row effects and damped core fitted to some landmarks alone."""
-    if not approx.known.symmetric or len(landmarks) < FEWEST:
+    known = approx.known
+    if not known.symmetric or known.sides is not None or len(landmarks) < FEWEST:
         return None
     prior = _prior(approx)
     columns = np.ascontiguousarray(approx.known.lines(landmarks).T)
@@ -146,7 +152,8 @@ def hide_rows(
     """
     known = approx.known
     lines = np.unique(known.line_indices())
-    if not known.symmetric or not _FEWEST <= len(lines) < known.n:
+    one_set = known.symmetric and known.sides is None
+    if not one_set or not _FEWEST <= len(lines) < known.n:
         return None
     order = np.random.default_rng(seed).permutation(lines)
     most = int(min(_MOST_ROWS, max(_FOLDS, _MOST_ENTRIES // known.n)))

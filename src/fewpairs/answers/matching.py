@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.above import pairs_above
+from fewpairs.answers.across import refuse_two_sets
 from fewpairs.answers.all_pairs import AllPairs, level_of
 from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.left_out import hide_rows, refined_an_item
@@ -128,6 +129,7 @@ def duplicates(
 ) -> Matches:
     """Return the pairs above a threshold; see ``Approximation.duplicates``."""
     call = "Approximation.duplicates"
+    refuse_two_sets(approx, call)
     threshold = check_number(call, "threshold", threshold)
     check_number(call, "margin", margin, least=0, none=True)
     check_whole(call, "evaluations", evaluations, none=True)

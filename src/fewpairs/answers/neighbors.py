@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.answers.across import nearest_across, seekers
 from fewpairs.answers.blockwise import blockwise
 from fewpairs.answers.candidates import Proposer, candidates_of, chunks, is_large
 from fewpairs.answers.ranking import known_best, rank
@@ -83,6 +84,7 @@ def neighbors(
     approx: Approximation,
     k: int = 10,
     *,
+    of: str = "items",
     index: str | None = None,
     candidates: int | None = None,
     evaluations: int = 0,
@@ -91,16 +93,21 @@ def neighbors(
 ) -> Neighbors:
     """Return every item's k most similar others; see ``Approximation.neighbors``."""
     call = "Approximation.neighbors"
-    n = approx.shape[0]
-    k = check_k(k, n - 1, call, "others")
-    most = _check_candidates(approx, candidates, k, call)
+    check_choice(call, "of", of, ("items", "others"))
+    items, others = seekers(approx, of, call)
+    two_sets = approx.known.sides is not None
+    n = len(others)
+    k = check_k(k, n - (not two_sets), call, "others")
+    most = _check_candidates(approx, candidates, k, n - (not two_sets), call)
     evaluations = check_whole(call, "evaluations", evaluations)
     seed = check_whole(call, "seed", seed)
     proposing = _proposing(approx, index, k, call)
     shown = as_progress(progress, call, unit="items")
-    shown.start("neighbors", n)
+    shown.start("neighbors", len(items))
     try:
-        if proposing is not None:
+        if two_sets:
+            found = nearest_across(approx, items, others, k, most=most, shown=shown)
+        elif proposing is not None:
             found = _proposed(approx, proposing, k, most, shown)
         elif approx.model.student is not None and most < n - 1:
             found = rank(approx, np.arange(n), _of_student(approx, k, most), k)
@@ -111,7 +118,8 @@ def neighbors(
     indices, similarities = found
     if not evaluations:
         return Neighbors(indices, similarities)
-    figures = _recall(approx, indices, evaluations, np.random.default_rng(seed), call)
+    rng, sought = np.random.default_rng(seed), (items, others)
+    figures = _recall(approx, sought, indices, evaluations, rng=rng, call=call)
     return Neighbors(indices, similarities, *figures)
 
 
@@ -127,19 +135,20 @@ def check_k(k: Any, most: int, call: str, of_what: str) -> int:
     return int(k)
 
 
-def _check_candidates(approx: Approximation, candidates: Any, k: int, call: str) -> int:
-    n = approx.shape[0]
+def _check_candidates(
+    approx: Approximation, candidates: Any, k: int, there: int, call: str
+) -> int:
     if candidates is None:
         # What is nearly a product of vectors needs fewer than what a network ranks.
         least, times = (32, 4) if approx.model.student is None else (128, 8)
-        return min(max(least, times * k), n - 1)
+        return min(max(least, times * k), there)
     if not isinstance(candidates, (int, np.integer)) or candidates < k:
         msg = (
             f"{call}: candidates is {candidates!r:.60}; pass a whole number from k = "
             f"{k} on, or None."
         )
         raise InputError(msg)
-    return min(int(candidates), n - 1)
+    return min(int(candidates), there)
 
 
 # --- candidates ------------------------------------------------------------------
@@ -155,6 +164,8 @@ def _proposing(approx: Approximation, index: Any, k: int, call: str) -> Proposer
         warnings.warn(msg, DeprecationWarning, stacklevel=5)
         index = "faiss"
     check_choice(call, "index", index, _INDEXES)
+    if approx.known.sides is not None:
+        return None
     n = approx.shape[0]
     # Where k is a good part of n, the result itself is of the order of all pairs.
     few = _FEW * k <= n
@@ -197,30 +208,34 @@ def _of_student(approx: Approximation, k: int, most: int) -> Indices:
 
 def _recall(
     approx: Approximation,
+    sought: tuple[Indices, Indices],
     indices: Indices,
     evaluations: int,
+    *,
     rng: np.random.Generator,
     call: str,
 ) -> tuple[float, tuple[float, float], int]:
     """Read rows as a whole and count what was found of their k most similar."""
     reader = approx.reader("neighbors")
+    items, others = sought
     n, k = indices.shape
-    everything = np.arange(n)
     whole = approx.known.line_indices("columns" if approx.known.symmetric else "rows")
-    open_rows = rng.permutation(np.setdiff1d(everything, whole))
+    open_rows = rng.permutation(np.setdiff1d(items, whole))
     if not len(open_rows):
         return 1.0, (1.0, 1.0), 0
     before, shares = reader.evaluations, []
     with reader.allow(_whole_number(evaluations, call)) as oracle:
         for row in open_rows[:_SAMPLED]:
-            others = np.delete(everything, row)
+            partners = others[others != row]
+            size = len(partners)
             try:
-                line = oracle.pairs(np.full(n - 1, row), others)
+                line = oracle.pairs(np.full(size, row), partners)
             except BudgetError as error:
                 needed = error.needed
                 break
-            least = np.partition(line, n - 1 - k)[n - 1 - k]
-            found = indices[row] - (indices[row] > row)  # positions among the others
+            least = np.partition(line, size - k)[size - k]
+            mine = others[indices[row - items[0]]]
+            found = np.searchsorted(partners, mine)  # positions among the others
             shares.append(float((line[found] >= least).mean()))
     if len(shares) < 2:
         msg = (

@@ -201,9 +201,23 @@ class Entries:
         """Write every known entry of the block ``rows`` × ``columns`` into ``out``."""
         laying.overlay(self, out, rows, columns)
 
-    def hide(self, out: NDArray[Any], rows: Indices) -> None:
-        """Write −∞ into whole rows wherever an entry is known, and where is no pair."""
-        laying.hide(self, out, rows)
+    def hide(self, out: NDArray[Any], rows: Indices, first: int = 0) -> None:
+        """Write −∞ into whole rows wherever an entry is known, and where is no pair.
+
+        ``first`` is the item that the first column of ``out`` stands for.
+        """
+        laying.hide(self, out, rows, first)
+
+    @property
+    def seekers(self) -> tuple[Indices, Indices]:
+        """Items that look for partners, and their possible partners, in order.
+
+        All of one set; of two sets left items look among right ones.
+        """
+        everything = np.arange(self.n)
+        if self.sides is None:
+            return everything, everything
+        return everything[self.sides.left], everything[self.sides.right]
 
     def like(self, diagonal: float | None = None) -> "Entries":
         """Return entries of a matrix of the same form, of which nothing is known."""

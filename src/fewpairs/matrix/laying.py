@@ -50,21 +50,24 @@ def _overlay_holes(
         lay(out.T, lines, rows, columns)
 
 
-def hide(entries: "Entries", out: NDArray[Any], rows: Indices) -> None:
+def hide(entries: "Entries", out: NDArray[Any], rows: Indices, first: int = 0) -> None:
     """Write −∞ into whole rows wherever an entry is known, and where is no pair.
 
-    No pairs are the diagonal and, of two sets, whatever is within a side.
+    No pairs are the diagonal and, of two sets, whatever is within a side. ``first`` is
+    the item that the first column of ``out`` stands for.
     """
     table, _ = entries.scattered_table()
     if table.nnz:
         part = table[rows].tocoo()
-        out[part.row, part.col] = -np.inf
+        there = part.col >= first
+        out[part.row[there], part.col[there] - first] = -np.inf
     for lines in entries.columns:
-        out[:, lines.indices] = -np.inf
+        out[:, lines.indices[lines.indices >= first] - first] = -np.inf
     for lines in entries.columns if entries.symmetric else entries.rows:
         out[lines.position[rows] >= 0] = -np.inf
-    out[np.arange(len(rows)), rows] = -np.inf
-    if entries.sides is not None:
+    own = np.flatnonzero(rows >= first)
+    out[own, rows[own] - first] = -np.inf
+    if entries.sides is not None and first == 0:
         entries.sides.blank(out, rows, -np.inf)
 
 

@@ -36,6 +36,8 @@ class Method(ABC):
     wants_prior: ClassVar[bool] = False  # is given one of texts, unless told otherwise
     # Whether growing reads the same columns again, which are then free.
     reuses_columns: ClassVar[bool] = False
+    # Whether rows and columns may be of two sets.
+    takes_two_sets: ClassVar[bool] = False
 
     @abstractmethod
     def price(self, cost: Cost) -> int:
@@ -66,6 +68,13 @@ class Method(ABC):
         return 0.0
 
     def _check_symmetric(self, cost: Cost) -> None:
+        if cost.split is not None and not self.takes_two_sets:
+            msg = (
+                f"{type(self).__name__} approximates K by factors of one set of items, "
+                "which both sides of a symmetric matrix share; these are two sets. Use "
+                "method='auto', Skeleton, SiCUR, StaCUR or Optimal."
+            )
+            raise InputError(msg)
         if self.needs_symmetric and not cost.symmetric:
             msg = (
                 f"{type(self).__name__} needs a symmetric matrix, and symmetrize=False "
@@ -133,6 +142,10 @@ class LandmarkMethod(Method):
         """The fewest landmarks that the method can work with."""
         return 1
 
+    def most(self, cost: Cost) -> int:
+        """Return the most landmarks that there are."""
+        return cost.n
+
     @property
     def count(self) -> int:
         """Number of landmarks; known once resolved."""
@@ -166,7 +179,7 @@ class LandmarkMethod(Method):
         """Take as many landmarks as the budget allows, unless they are given."""
         self._check_symmetric(cost)
         if self.landmarks is not None:
-            self._check_given(cost.n)
+            self._check_given(cost)
             return super().resolve(cost, allowance)
         if allowance is None:
             msg = (
@@ -177,7 +190,8 @@ class LandmarkMethod(Method):
         needed = self.price_of(self.least, cost)
         if needed > allowance:
             raise _too_dear(self, cost, needed, allowance)
-        low, high = self.least, cost.n  # price_of rises with the number of landmarks
+        # price_of rises with the number of landmarks
+        low, high = self.least, self.most(cost)
         while low < high:
             middle = (low + high + 1) // 2
             if self.price_of(middle, cost) <= allowance:
@@ -186,8 +200,14 @@ class LandmarkMethod(Method):
                 high = middle - 1
         return replace(self, landmarks=low)
 
-    def _check_given(self, n: int) -> None:
-        given = self.landmarks
+    def _check_given(self, cost: Cost) -> None:
+        n, given = self.most(cost), self.landmarks
+        if cost.split is not None and isinstance(given, tuple):
+            msg = (
+                f"fewpairs.{type(self).__name__}: landmarks are positions of items, "
+                "and these are two sets: pass how many there are to be."
+            )
+            raise InputError(msg)
         largest = max(given) if isinstance(given, tuple) else -1
         if self.count > n or largest >= n:
             what = (
@@ -204,6 +224,14 @@ class LandmarkMethod(Method):
         if isinstance(self.landmarks, tuple):
             return np.array(self.landmarks, dtype=np.int64)
         return self.sampling.draw(n, self.count, rng)
+
+    def draw_across(
+        self, cost: Cost, columns: int, rows: int, rng: np.random.Generator
+    ) -> tuple[Indices, Indices]:
+        """Return so many columns, right items, and so many rows, left ones."""
+        m, n = cost.shape
+        right = self.sampling.draw(n, min(columns, n), rng)
+        return m + right, self.sampling.draw(m, min(rows, m), rng)
 
     def draw_two(self, n: int, rng: np.random.Generator) -> tuple[Indices, Indices]:
         """Return two independent samples, half of the landmarks each."""

@@ -1,9 +1,10 @@
 """The best approximation of a given rank: the cap, at the full price."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewpairs.checks import check_whole
 from fewpairs.kernels.linalg.spectral import largest_eigen
@@ -25,7 +26,7 @@ class Optimal(Method):
     factors alone, although every entry has been read.
 
     Evaluations: n(n+1)/2 for symmetric K, n² otherwise; n fewer when the diagonal is
-    known.
+    known; m·n of two sets.
 
     Parameters
     ----------
@@ -51,6 +52,7 @@ class Optimal(Method):
     rank: int = 100
 
     needs_symmetric: ClassVar[bool] = False
+    takes_two_sets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_whole("fewpairs.Optimal", "rank", self.rank, least=1)
@@ -62,9 +64,12 @@ class Optimal(Method):
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:  # noqa: ARG002
         """Read everything and keep the best rank."""
         everything = np.arange(oracle.n)
-        K = oracle.columns(everything)
-        rank = min(self.rank, oracle.n)
+        rank = min(self.rank, *oracle.cost.shape)
         words = f"best rank {rank:,} (has read all of the matrix)"
+        if oracle.cost.split is not None:
+            both = _best_across(_read_across(oracle), rank)
+            return Model(LowRank(both, np.ones(rank)), everything, words, exact=False)
+        K = oracle.columns(everything)
         if oracle.symmetric:
             values, vectors = largest_eigen(K, rank)
             left = (vectors * np.sqrt(np.abs(values))).astype(K.dtype)
@@ -75,3 +80,19 @@ class Optimal(Method):
         left = (U[:, :rank] * root).astype(K.dtype)
         other = (Vt[:rank].T * root).astype(K.dtype)
         return Model(LowRank(left, other=other), everything, words, exact=False)
+
+
+def _read_across(oracle: Oracle) -> NDArray[Any]:
+    """Read all of two sets' matrix, by the lines of the smaller one."""
+    m, n = oracle.cost.shape
+    if m <= n:
+        return oracle.rows(np.arange(m))[:, m:]
+    return oracle.columns(m + np.arange(n))[:m]
+
+
+def _best_across(K: NDArray[Any], rank: int) -> NDArray[Any]:
+    """Return the factors of the best rank, those of left items first."""
+    U, s, Vt = np.linalg.svd(K.astype(np.float64), full_matrices=False)
+    root = np.sqrt(s[:rank])
+    both = np.vstack([U[:, :rank] * root, Vt[:rank].T * root])
+    return np.asarray(both, dtype=K.dtype)

@@ -1,14 +1,14 @@
 """Skeleton approximation: independent columns and rows joined by their crossing."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fewpairs.kernels.linalg.spectral import pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod
-from fewpairs.methods.cur import join
+from fewpairs.methods.cur import join, read_lines, refuse_average
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
@@ -24,7 +24,8 @@ class Skeleton(LandmarkMethod):
 
     Evaluations: those of u = |S₁ ∪ S₂| ≤ landmarks whole lines, n·u − u(u−1)/2, for
     symmetric K; n(s₁ + s₂) − s₁s₂ for asymmetric K. Diagonal entries are free when
-    known.
+    known. Of two sets n·s₂ + m·s₁ − s₁s₂, with rows of left items and columns of right
+    ones.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ class Skeleton(LandmarkMethod):
     average: bool = False
 
     needs_symmetric: ClassVar[bool] = False
+    takes_two_sets: ClassVar[bool] = True
 
     @property
     def least(self) -> int:
@@ -64,17 +66,30 @@ class Skeleton(LandmarkMethod):
     def everything(self, cost: Cost) -> None:
         """Independent samples never read all of the matrix for certain."""
 
+    def most(self, cost: Cost) -> int:
+        """All items; of two sets as many columns and rows as the smaller one has."""
+        return cost.n if cost.split is None else 2 * min(cost.shape)
+
+    def resolve(self, cost: Cost, allowance: int | None) -> Self:
+        """Take as many landmarks as the budget allows, unless they are given."""
+        refuse_average(cost, "fewpairs.Skeleton", average=self.average)
+        return super().resolve(cost, allowance)
+
     def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the columns and rows if none coincide."""
         half = landmarks // 2
-        if cost.symmetric:
+        if cost.symmetric and cost.split is None:
             return cost.lines(min(2 * half, cost.n))
         return cost.cross(half, half)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read columns and rows, and invert their crossing."""
-        S1, S2 = self.draw_two(oracle.n, rng)
-        C, R = oracle.columns(S1), oracle.rows(S2)
+        half, split = self.count // 2, oracle.cost.split
+        if split is None:
+            S1, S2 = self.draw_two(oracle.n, rng)
+        else:
+            S1, S2 = self.draw_across(oracle.cost, half, half, rng)
+        C, R = read_lines(oracle, S1, S2)
         return join(
             C,
             pseudo_inverse_factors(C[S2], self.rcond),
@@ -82,5 +97,6 @@ class Skeleton(LandmarkMethod):
             columns=S1,
             rows=S2,
             average=self.average,
+            split=split,
             words=f"skeleton of {len(S1):,} columns and {len(S2):,} rows",
         )

@@ -1,14 +1,15 @@
 """StaCUR: the CUR decomposition with a sampled product as its core."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fewpairs.kernels.linalg.spectral import gram, pseudo_inverse_factors
 from fewpairs.matrix.cost import Cost
 from fewpairs.methods.base import LandmarkMethod, Method
-from fewpairs.methods.cur import join
+from fewpairs.methods.cur import join, read_lines, refuse_average
+from fewpairs.methods.whole import Whole
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 
@@ -25,7 +26,8 @@ class StaCUR(LandmarkMethod):
 
     Evaluations: n·s − s(s−1)/2 for symmetric K and the same sample ("s");
     those of u = |S₁ ∪ S₂| ≤ landmarks lines for independent samples ("d"). For
-    asymmetric K, n·2s − s². Diagonal entries are free when known.
+    asymmetric K, n·2s − s². Diagonal entries are free when known. Of two sets, with s
+    left items as rows and s right ones as columns, (m + n)·s − s².
 
     Parameters
     ----------
@@ -57,6 +59,7 @@ class StaCUR(LandmarkMethod):
     average: bool = False
 
     needs_symmetric: ClassVar[bool] = False
+    takes_two_sets: ClassVar[bool] = True
 
     @property
     def least(self) -> int:
@@ -65,33 +68,51 @@ class StaCUR(LandmarkMethod):
 
     def everything(self, cost: Cost) -> Method | None:
         """Independent samples never read all of the matrix for certain."""
-        return None if self.independent else super().everything(cost)
+        if self.independent or self.landmarks is not None:
+            return None
+        return super().everything(cost) if cost.split is None else Whole()
+
+    def most(self, cost: Cost) -> int:
+        """All items; of two sets as many columns and rows as the smaller one has."""
+        if cost.split is None:
+            return cost.n
+        return min(cost.shape) * (2 if self.independent else 1)
+
+    def resolve(self, cost: Cost, allowance: int | None) -> Self:
+        """Take as many landmarks as the budget allows, unless they are given."""
+        refuse_average(cost, "fewpairs.StaCUR", average=self.average)
+        return super().resolve(cost, allowance)
 
     def price_of(self, landmarks: int, cost: Cost) -> int:
         """Price of the columns and rows if no two samples coincide."""
         if not self.independent:
             return cost.cross(landmarks, landmarks, both=landmarks)
         half = landmarks // 2
-        if cost.symmetric:
+        if cost.symmetric and cost.split is None:
             return cost.lines(min(2 * half, cost.n))
         return cost.cross(half, half)
 
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read columns and rows, and estimate the core."""
-        if not self.independent:
+        split = oracle.cost.split
+        if split is not None:
+            size = self.count // 2 if self.independent else self.count
+            S1, S2 = self.draw_across(oracle.cost, size, size, rng)
+        elif not self.independent:
             S1 = S2 = self.draw(oracle.n, rng)
         else:
             S1, S2 = self.draw_two(oracle.n, rng)
-        C, R = oracle.columns(S1), oracle.rows(S2)
+        C, R = read_lines(oracle, S1, S2)
         W = C[S2].astype(np.float64)
         scale = float(np.abs(W).max())  # keeps squares in range
         if scale < np.finfo(np.float64).tiny:  # 0, or without an inverse
             W, scale = np.zeros_like(W), 1.0
         P, sigma, Q = pseudo_inverse_factors(gram(C, scale), self.rcond)
         # CᵀK ≈ (n/s)·C[S₂]ᵀ·R is a matrix product sampled at the rows S₂.
-        U = (P * sigma) @ (Q.T @ (oracle.n / len(S1) / scale * W.T)) / scale
+        U = (P * sigma) @ (Q.T @ (len(C) / len(S2) / scale * W.T)) / scale
         left, weights, right = np.linalg.svd(U)
-        kind = "independent rows" if self.independent else "the same rows"
+        same = not self.independent and split is None
+        kind = "the same rows" if same else "independent rows"
         return join(
             C,
             (left, weights, right.T),
@@ -99,5 +120,6 @@ class StaCUR(LandmarkMethod):
             columns=S1,
             rows=S2,
             average=self.average,
+            split=split,
             words=f"StaCUR with {len(S1):,} columns and {kind}",
         )

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from fewpairs.errors import InputError
-from fewpairs.kernels.linalg.spectral import leading_features
+from fewpairs.kernels.linalg.spectral import leading_features, leading_of_two
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.positions import positions_of
+from fewpairs.matrix.sides import Sides
 from fewpairs.memory import check_fits
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
@@ -25,6 +26,7 @@ from fewpairs.types import Indices
 __all__ = ["Approximation"]
 
 _DENSE_LIMIT = 1 << 30  # bytes
+_BLOCK = 1 << 22  # entries at once
 
 
 class Growable(Protocol):
@@ -78,18 +80,21 @@ class Approximation(Verbs):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n, n)."""
-        return (self.known.n, self.known.n)
+        """(n, n); of two sets (m, n), items and others."""
+        sides = self.known.sides
+        return (self.known.n, self.known.n) if sides is None else sides.shape
 
     @property
     def left(self) -> NDArray[Any]:
-        """(n, r) array; the low-rank part is ``left @ right.T``."""
-        return self.model.left
+        """(n, r) array; the low-rank part is ``left @ right.T``. Of two sets (m, r)."""
+        sides, left = self.known.sides, self.model.left
+        return left if sides is None else left[sides.left]
 
     @property
     def right(self) -> NDArray[Any]:
         """(n, r) array; the low-rank part is ``left @ right.T``."""
-        return self.model.right
+        sides, right = self.known.sides, self.model.right
+        return right if sides is None else right[sides.right]
 
     @property
     def factors(self) -> LowRank:
@@ -98,7 +103,10 @@ class Approximation(Verbs):
 
     @property
     def landmarks(self) -> Indices:
-        """Positions of the items whose full row or column was read."""
+        """Positions of the items whose full row or column was read.
+
+        Of two sets, left items are 0 to m − 1 and the others follow from m on.
+        """
         return self.model.landmarks
 
     @property
@@ -124,9 +132,10 @@ class Approximation(Verbs):
     @property
     def signature(self) -> NDArray[Any] | None:
         """±1 a feature where ``(embedding() * signature) @ embedding().T`` is the
-        low-rank part; ``None`` for CUR methods, whose features are one-sided.
+        low-rank part; ``None`` for CUR methods, whose features are one-sided, and of
+        two sets, whose right features have the signs.
         """  # noqa: D205
-        return self.model.signature
+        return None if self.known.sides is not None else self.model.signature
 
     @once
     def factored(self) -> "Approximation":
@@ -135,7 +144,7 @@ class Approximation(Verbs):
         For comparing methods; its certificate is not that of this object, so it has
         none.
         """
-        nothing = Entries(self.known.n, symmetric=self.known.symmetric)
+        nothing = self.known.like()
         unknown = Certificate(np.nan, (0.0, np.inf), np.nan, 0, 1.0)
         return replace(
             self,
@@ -155,9 +164,10 @@ class Approximation(Verbs):
     def pairs(self, i: ArrayLike, j: ArrayLike) -> NDArray[Any]:
         """Return the similarity of item i[t] to item j[t], for every t.
 
-        Positions broadcast against each other; negative ones count from the end.
+        Positions broadcast against each other; negative ones count from the end. Of two
+        sets, that of item i[t] to the other j[t].
         """
-        a, b = self._positions(i), self._positions(j)
+        a, b = self._positions(i), self._positions(j, columns=True)
         try:
             a, b = np.broadcast_arrays(a, b)
         except ValueError as error:
@@ -167,7 +177,7 @@ class Approximation(Verbs):
             )
             raise InputError(msg) from error
         shape = a.shape
-        a, b = a.ravel(), b.ravel()
+        a, b = a.ravel(), b.ravel() + self._first_column
         out = self.model.pairs(a, b)
         known, values = self.known.lookup(a, b)
         out[known] = values[known]
@@ -179,7 +189,8 @@ class Approximation(Verbs):
         Both may be positions, slices or boolean masks.
         """
         r = np.atleast_1d(self._positions(rows, 1))
-        c = np.atleast_1d(self._positions(columns, 1))
+        c = np.atleast_1d(self._positions(columns, 1, columns=True))
+        c = c + self._first_column
         size = len(r) * len(c) * self.left.dtype.itemsize
         if size > _DENSE_LIMIT:
             what = f"the {len(r):,} × {len(c):,} similarities"
@@ -190,21 +201,21 @@ class Approximation(Verbs):
         return out
 
     def row(self, i: int) -> NDArray[Any]:
-        """Return the similarities of item i to all items."""
+        """Return the similarities of item i to all items; of two sets to all others."""
         return np.asarray(self.block(self._positions(i, 0), slice(None))[0])
 
     def dense(self, *, force: bool = False) -> NDArray[Any]:
         """Return the whole matrix, if it takes less than 1 GiB or ``force``."""
-        n = self.known.n
-        size = n * n * self.left.dtype.itemsize
+        m, n = self.shape
+        size = m * n * self.left.dtype.itemsize
         if size > _DENSE_LIMIT and not force:
             msg = (
-                f"Approximation.dense: the {n:,} × {n:,} matrix takes "
+                f"Approximation.dense: the {m:,} × {n:,} matrix takes "
                 f"{size / 2**30:.1f} GiB. Ask for .block(rows, columns), .pairs(i, j) "
                 "or .neighbors(k), or pass force=True."
             )
             raise InputError(msg)
-        what = f"the {n:,} × {n:,} similarities"
+        what = f"the {m:,} × {n:,} similarities"
         cure = "Ask for .block(rows, columns) or .pairs(i, j)."
         check_fits("Approximation.dense", size, what, cure)
         return self.block(slice(None), slice(None))
@@ -228,12 +239,17 @@ class Approximation(Verbs):
         except Exception:  # noqa: BLE001 - ragged, or no array at all
             X = np.empty(0, dtype=object)
         numbers = X.dtype.kind in "biufc"
-        if not numbers or X.ndim not in (1, 2) or X.shape[0] != self.known.n:
+        m, n = self.shape
+        if not numbers or X.ndim not in (1, 2) or X.shape[0] != n:
             msg = (
                 f"Approximation @ x: x has shape {X.shape} and dtype {X.dtype}; it "
-                f"must have {self.known.n} rows of numbers."
+                f"must have {n} rows of numbers."
             )
             raise InputError(msg)
+        if self.known.sides is not None:
+            step = max(1, _BLOCK // n)
+            parts = [slice(start, start + step) for start in range(0, m, step)]
+            return np.concatenate([self.block(part, slice(None)) @ X for part in parts])
         columns = self.known.columns
         rows = columns if self.known.symmetric else self.known.rows
         rest = X.astype(np.result_type(X, self.left), copy=True)
@@ -246,8 +262,11 @@ class Approximation(Verbs):
             out[lines.indices] = lines.values @ X
         return out
 
-    def embedding(self, dim: int | None = None) -> NDArray[Any]:
+    def embedding(self, dim: int | None = None) -> Any:
         """Return (n, r) features of the items, for classifiers, clusters and plots.
+
+        Of two sets a pair of arrays, (m, r) and (n, r): left @ right.T is the low-rank
+        part.
 
         Without ``dim``, those of the paper: Z with K ≈ Z·Zᵀ for Nyström and SMS, and
         C·W·S^½ with U = W·S·Vᵀ for CUR. Where the core is indefinite, K ≈
@@ -255,14 +274,17 @@ class Approximation(Verbs):
         the low-rank part, by magnitude.
         """
         features, signs = self.model.features, self.model.signature
+        sides = self.known.sides
         if dim is None:
-            return features.copy()
+            return features.copy() if sides is None else self._two_features(sides)
         if not isinstance(dim, (int, np.integer)) or not 1 <= dim <= features.shape[1]:
             msg = (
                 f"Approximation.embedding: dim is {dim!r:.60}; it can be a whole "
                 f"number from 1 to the rank, {features.shape[1]}."
             )
             raise InputError(msg)
+        if sides is not None:
+            return leading_of_two(*self._two_features(sides), int(dim))
         if signs is not None:
             return leading_features(features, int(dim), signs=signs)
         return leading_features(self.left, int(dim), right=self.right)
@@ -309,7 +331,8 @@ class Approximation(Verbs):
 
     def __str__(self) -> str:
         return receipt(
-            n=self.known.n,
+            shape=self.shape,
+            two_sets=self.known.sides is not None,
             method=self.method,
             landmarks=len(self.landmarks),
             rank=self.left.shape[1],
@@ -325,16 +348,31 @@ class Approximation(Verbs):
         return found
 
     def __repr__(self) -> str:
-        n = self.known.n
+        m, n = self.shape
         return (
-            f"<Approximation {n}×{n}, {self.method}, {self.evaluations:,} evaluations>"
+            f"<Approximation {m}×{n}, {self.method}, {self.evaluations:,} evaluations>"
         )
 
     # --- inside --------------------------------------------------------------------
 
-    def _positions(self, where: Any, most: int | None = None) -> Indices:
+    def _positions(
+        self, where: Any, most: int | None = None, *, columns: bool = False
+    ) -> Indices:
         """Return positions as numpy reads them, of at most so many dimensions."""
-        return positions_of(where, self.known.n, "Approximation", most=most)
+        return positions_of(where, self.shape[columns], "Approximation", most=most)
+
+    @property
+    def _first_column(self) -> int:
+        """Where the columns begin among all items: of two sets, after the rows."""
+        return 0 if self.known.sides is None else self.known.sides.split
+
+    def _two_features(self, sides: Sides) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the features of both sides; those of the right have the signs."""
+        features, signs = self.model.features, self.model.signature
+        right = features[sides.right]
+        if signs is not None:
+            right = right * signs.astype(right.dtype)
+        return features[sides.left].copy(), np.array(right)
 
     @once
     def _corrections(self) -> sparse.csr_array:

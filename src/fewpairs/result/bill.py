@@ -74,7 +74,8 @@ class Bill:
 
 def receipt(
     *,
-    n: int,
+    shape: tuple[int, int],
+    two_sets: bool,
     method: str,
     landmarks: int,
     rank: int,
@@ -113,20 +114,25 @@ def receipt(
         "method": method,
         "paid": (
             f"{bill.evaluations:,} of {bill.everything:,} evaluations "
-            f"({share:.2%}, {_per_item(bill, n)} per item): "
+            f"({share:.2%}, {_per_item(bill, shape, two_sets=two_sets)}): "
             f"{', '.join(spent)}{earlier}{money}"
         ),
         "time": time,
         "size": f"rank {rank:,}, {landmarks:,} landmarks",
     }
     body = [f"  {name:<11} {text}" for name, text in lines.items()]
-    return "\n".join([f"fewpairs: {n:,} × {n:,} similarities", *body])
+    size = f"{shape[0]:,} × {shape[1]:,} similarities"
+    of = " of two sets" if two_sets else ""
+    return "\n".join([f"fewpairs: {size}{of}", *body])
 
 
-def _per_item(bill: Bill, n: int) -> str:
+def _per_item(bill: Bill, shape: tuple[int, int], *, two_sets: bool) -> str:
     """Return the pairs per item: a pair has two items, and costs 1 call or 2."""
+    if two_sets:
+        return f"{bill.evaluations / shape[0]:.3g} per left item"
+    n = shape[0]
     calls = max(1, round(2 * bill.everything / n**2))
-    return f"{min(n - 1, 2 * bill.evaluations / (calls * n)):.3g}"
+    return f"{min(n - 1, 2 * bill.evaluations / (calls * n)):.3g} per item"
 
 
 def duration(seconds: float) -> str:

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -282,7 +283,10 @@ def hold_out(
 
 
 def _true_rows(known: Entries) -> Iterator[tuple[Indices, NDArray[np.float64]]]:
-    """Yield rows of a matrix that was read as a whole; the diagonal, no pair, is 0."""
+    """Yield rows of a matrix that was read as a whole; the diagonal, no pair, is 0.
+
+    Nor is what is within a side of two sets.
+    """
     everything = np.arange(known.n)
     step = max(1, _BLOCK // known.n)
     for start in range(0, known.n, step):
@@ -293,19 +297,28 @@ def _true_rows(known: Entries) -> Iterator[tuple[Indices, NDArray[np.float64]]]:
         yield rows, truth
 
 
+def _blanked(known: Entries, rows: Indices, errors: NDArray[Any]) -> NDArray[Any]:
+    """Return errors of whole rows, 0 where there is no pair."""
+    errors[np.arange(len(rows)), rows] = 0.0
+    if known.sides is not None:
+        known.sides.blank(errors, rows)
+    return errors
+
+
 def exact_certificate(known: Entries, model: Model) -> Certificate:
     """Return the true error of factors for a matrix that was read as a whole."""
     off = squares = total = 0.0
     size = max((float(np.abs(t).max()) for _, t in _true_rows(known)), default=0.0)
     unit = 1.0 if size == 0 or _IN_RANGE[0] < size < _IN_RANGE[1] else size
     for rows, truth in _true_rows(known):
-        errors = truth - model.block(rows, np.arange(known.n))
-        errors[np.arange(len(rows)), rows] = 0.0
+        guess = model.block(rows, np.arange(known.n))
+        errors = _blanked(known, rows, truth - guess)
         with np.errstate(over="ignore"):  # infinitely far off
             off += float(np.sum((errors / unit) ** 2))
         squares += float(np.sum((truth / unit) ** 2))
         total += float(np.sum(truth / unit))
-    spread = squares - total**2 / max(known.n * (known.n - 1), 1)
+    # Mirrors were added up, too, where there are any.
+    spread = squares - total**2 / max(known.pairs * (1 + known.symmetric), 1)
     relative = math.sqrt(off / squares) if squares > 0 else 0.0
     r2 = 1.0 - off / spread if spread > 0 else 1.0
     return Certificate(relative, (relative, relative), r2, 0, 0.0)

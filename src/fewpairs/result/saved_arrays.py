@@ -28,6 +28,10 @@ def check_saved_facts(index: dict[str, Any]) -> int:
     ):
         msg = f"diagonal is {diagonal!r:.40}"
         raise ValueError(msg)
+    split = index.get("split")
+    if split is not None and not (type(split) is int and 0 < split < n):
+        msg = f"split is {split!r:.40}, of {n} items"
+        raise ValueError(msg)
     return int(n)
 
 

@@ -33,6 +33,7 @@ from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
+from fewpairs.similarity.two_sets import joined_items, of_two_sets
 from fewpairs.types import Indices
 
 __all__ = ["load", "save"]
@@ -62,6 +63,7 @@ def load(
     verify: bool = True,
     prior: Any = None,
     items: Iterable[Any] | None = None,
+    others: Iterable[Any] | None = None,
     similarity: Any = None,
 ) -> Approximation:
     """Read what :meth:`Approximation.save` wrote.
@@ -84,6 +86,8 @@ def load(
         The items and the similarity again, for what takes evaluations: new items,
         searches, exact merges. They cannot be saved; without them everything else
         works.
+    others
+        The second of two sets, where there were two.
 
     Examples
     --------
@@ -103,10 +107,16 @@ def load(
         index = read_index(folder)
         scorer = recipe = None
         fitted = listed(items, None, "fewpairs.load")
+        second = listed(others, None, "fewpairs.load", name="others")
         if similarity is not None:
             recipe = as_similarity(similarity, "fewpairs.load")
+            if index.get("split") is not None:
+                recipe, fitted = of_two_sets(fitted, second, recipe, "fewpairs.load")
             scorer = bind(fitted, recipe, "fewpairs.load")
+            recipe = recipe.bound_by(scorer)
             _check_same(index, scorer, fitted)
+        elif fitted is not None and second is not None:
+            fitted = joined_items(fitted, second)
         kept = None if scorer is None else scorer.kept
         approx = _read(
             index,
@@ -163,7 +173,8 @@ class _Loaded:
     ) -> "_Loaded":
         known, n = approx.known, approx.shape[0]
         # Both orders were paid for where everything costs more than each pair once.
-        averaged = known.symmetric and approx.bill.everything > n * (n + 1) // 2
+        once = n * (n + 1) // 2 if known.sides is None else known.pairs
+        averaged = known.symmetric and approx.bill.everything > once
         return cls(
             Reader(
                 recipe,
@@ -201,6 +212,7 @@ def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
         "n": known.n,
         "symmetric": known.symmetric,
         "diagonal": None if known.diagonal is None else float(known.diagonal),
+        **({} if known.sides is None else {"split": known.sides.split}),
         "items": _items_of(approx),
         **facts,
         "lines": blocks,
@@ -228,7 +240,12 @@ def _read(
     if index.get("layers") is not None:
         given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
     model = read_model(index, get, given)
-    known = Entries(n, symmetric=index["symmetric"], diagonal=index["diagonal"])
+    known = Entries(
+        n,
+        symmetric=index["symmetric"],
+        diagonal=index["diagonal"],
+        split=index.get("split"),
+    )
     keys, values = get("scattered-keys"), get("scattered-values")
     if len(keys) != len(values) or keys.min(initial=0) < 0 or (keys >= n * n).any():
         msg = f"{len(values)} scattered values at {len(keys)} places of {n} × {n}"

@@ -17,9 +17,10 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.run.arguments import check_seed, check_target, told_of_prior
 from fewpairs.run.budget_split import foresee, warn_of_few
 from fewpairs.run.run import Run
-from fewpairs.similarity.base import Scorer
+from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.items import Items
+from fewpairs.similarity.two_sets import is_of_two_sets, of_two_sets
 
 __all__ = ["approximate"]
 
@@ -28,6 +29,7 @@ def approximate(
     items: Iterable[Any] | None,
     similarity: Any,
     *,
+    others: Iterable[Any] | None = None,
     column: str | None = None,
     method: str | Method = "auto",
     budget: GivenBudget = DEFAULT_BUDGET,
@@ -42,6 +44,9 @@ def approximate(
 ) -> Approximation:
     """Approximate all pairwise similarities of ``items`` from a few of them.
 
+    With ``others``, those of every item to every one of the others: two sets, such as
+    queries and documents, and an m×n matrix. Nothing within a set is evaluated.
+
     Parameters
     ----------
     items
@@ -50,18 +55,25 @@ def approximate(
         position. ``None`` where ``similarity`` is a matrix.
     similarity
         A :class:`~fewpairs.Similarity`, a function ``f(a, b) -> float``, or an n×n
-        array (whose entries count as evaluations when they are read).
+        array (whose entries count as evaluations when they are read). An m×n array is
+        of two sets.
+    others
+        The second of two sets. A function is called with one of ``items`` first and one
+        of the others second; they may be of different kinds. Of a square matrix,
+        ``range(n)`` says that its rows and columns are two sets.
     column
         Where ``items`` is a table (pandas, polars, Arrow, a data set) or a list of
-        dicts: the column that holds the items.
+        dicts: the column that holds the items; of ``others``, too.
     method
         ``"auto"``, ``"nystrom"``, ``"sms"``, ``"skeleton"``, ``"sicur"``,
         ``"stacur"``, ``"regularized"``, ``"optimal"``, or an instance such as
         ``fp.SMSNystrom(landmarks=250)``. With a name, the landmarks follow from the
-        budget.
+        budget. Of two sets ``"auto"``, skeleton, SiCUR, StaCUR and optimal; the others
+        have one set of factors for both sides.
     budget
-        A hard limit. ``"50/item"``, the default, is 50 pairs per item, that is 25·n;
-        never more than all pairs. A float, or a text such as ``"5%"``, is a share of
+        A hard limit. ``"50/item"``, the default, is 50 pairs per item, that is 25·n (of
+        two sets per left item, one of ``items``: 50·m); never more than all pairs. A
+        float, or a text such as ``"5%"``, is a share of
         the n(n−1)/2 distinct pairs (1.0 is everything: the diagonal too, and on top the
         up to eight mirror images that check an unproven symmetry), an int a number of
         evaluations, ``None`` what a method with given landmarks needs. A declared
@@ -89,7 +101,8 @@ def approximate(
         list of these, such as ``[embeddings, "lexical"]``, what was read tells how much
         each counts. ``"auto"``, the default, is ``"lexical"`` where there are 50 texts
         or more and ``method`` is ``"auto"``, and none elsewhere; ``None`` is none. For
-        ``"auto"`` and ``"regularized"``.
+        ``"auto"`` and ``"regularized"``. Of two sets a pair (left, right) of (m, d) and
+        (n, d) arrays, or one of the others, for both sides together.
     target_error
         Start with a part of the budget and grow until the upper end of the
         certificate's interval is below this relative error, or the budget ends.
@@ -140,7 +153,13 @@ def approximate(
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
     listed_items = listed(items, column, call)
+    if others is not None or is_of_two_sets(recipe):
+        more = None
+        if others is not None:
+            more = listed(others, column, call, name="others")
+        recipe, listed_items = of_two_sets(listed_items, more, recipe, call)
     scorer = bind(listed_items, recipe, call)
+    recipe = recipe.bound_by(scorer)
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
@@ -164,7 +183,7 @@ def approximate(
         executor=executor,
         # Once: what a function has counted or cached since makes it no other one.
         identity=FingerprintOnce(
-            partial(identity_of, recipe, known_by(items, listed_items))
+            partial(identity_of, recipe, _known_by(items, listed_items, recipe))
         ),
         dropped=_dropped(scorer, listed_items),
     )
@@ -178,3 +197,8 @@ def approximate(
 def _dropped(scorer: Scorer, items: Items | None) -> int:
     """Return how many items the similarity was asked to leave out."""
     return 0 if scorer.kept is None or items is None else len(items) - scorer.n
+
+
+def _known_by(given: Any, items: Items | None, recipe: Similarity) -> Any:
+    """Return what a ledger knows items by; of two sets, both in one list."""
+    return items if recipe.split is not None else known_by(given, items)

@@ -43,5 +43,14 @@ def told_of_prior(
     if by_itself and none:
         return method
     return with_prior(
-        method, as_prior(prior, items, scorer.n, call, kept=scorer.kept), call
+        method,
+        as_prior(
+            prior,
+            items,
+            scorer.n,
+            call,
+            kept=scorer.kept,
+            given=getattr(recipe, "given", None),
+        ),
+        call,
     )

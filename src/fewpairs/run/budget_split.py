@@ -85,12 +85,13 @@ def warn_of_few(call: str, budget: Budget, cost: Cost) -> None:
     if limit is None or limit >= cost.everything() or cost.per_item(limit) >= 1:
         return
     pairs = limit // cost.each
+    items, ends = (cost.n, 2) if cost.split is None else (cost.split, 1)
     msg = (
         f"{call}: a budget of {limit:,} evaluations is {cost.per_item(limit):.2g} "
-        f"pairs per item: at least {cost.n - 2 * pairs:,} of {cost.n:,} items are "
+        f"pairs per item: at least {items - ends * pairs:,} of {items:,} items are "
         "compared with none. It buys the mean and, with a prior, how far to believe "
         'it; near neighbors are then those of the prior. budget="1/item" is '
-        f"{cost.n // 2 * cost.each:,} evaluations."
+        f"{items // ends * cost.each:,} evaluations."
     )
     warnings.warn(msg, FewpairsWarning, stacklevel=3)
 
@@ -106,7 +107,9 @@ def check_memory(
     """
     n = cost.n
     lines = getattr(split.method, "count", -(-split.evaluations // n))
-    lines = n if split.evaluations >= cost.everything() else min(n, lines)
+    # Of two sets, what lies across is read by the lines of the smaller one.
+    most = n if cost.split is None else 2 * min(cost.shape)
+    lines = most if split.evaluations >= cost.everything() else min(most, lines)
 
     def size(s: int) -> int:
         return (0 if on_disk else 2 * itemsize * n * s) + 24 * s * s

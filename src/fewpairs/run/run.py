@@ -16,7 +16,6 @@ from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget, GivenBudget
 from fewpairs.matrix.cost import Cost
-from fewpairs.matrix.entries import Entries
 from fewpairs.methods import Method
 from fewpairs.once import once
 from fewpairs.progress import Progress, Silence
@@ -235,7 +234,7 @@ class Run:
                     oracle, size, certificate_rng, bounds=self.recipe.bounds
                 )
             else:  # a yardstick that has read everything, answering from its factors
-                known = Entries(oracle.n, symmetric=oracle.symmetric)
+                known = oracle.read.like()
                 evidence = exact_certificate(oracle.read, model)
             if ledger is not None:
                 ledger.finish()
@@ -309,7 +308,9 @@ def _left_for(oracle: Oracle, split: BudgetSplit) -> int:
 
 
 def _in_words(similarity: Similarity, cost: Cost, *, dropped: int) -> str:
-    if not cost.symmetric:
+    if cost.split is not None:
+        kind = "of two sets"
+    elif not cost.symmetric:
         kind = "asymmetric"
     else:
         kind = "symmetric" if cost.calls == 1 else "averaged over both orders"

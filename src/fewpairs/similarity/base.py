@@ -230,6 +230,10 @@ class Similarity(ABC):
         """
         return self.bind([*new_items, *(items[int(t)] for t in positions)])
 
+    def bound_by(self, scorer: Scorer) -> "Similarity":  # noqa: ARG002
+        """Return the same, with what became known when it was bound."""
+        return self
+
     @property
     def name(self) -> str:
         """How receipts and messages call this similarity."""

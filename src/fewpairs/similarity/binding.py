@@ -28,11 +28,11 @@ def as_similarity(similarity: Any, call: str) -> Similarity:
     raise InputError(msg)
 
 
-def listed(items: Any, column: Any, call: str) -> Items | None:
+def listed(items: Any, column: Any, call: str, *, name: str = "items") -> Items | None:
     """Return items as a list; ``None``, for a matrix, stays what it is."""
     if items is None and column is None:
         return None
-    return as_items(items, call, column=column)
+    return as_items(items, call, name=name, column=column)
 
 
 def bind(items: Items | None, similarity: Similarity, call: str) -> Scorer:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.checks import shown
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.lexical import Lexical, texts_of
@@ -25,18 +26,25 @@ def as_prior(
     call: str,
     *,
     kept: Indices | None = None,
+    given: int | None = None,
 ) -> Prior | None:
     """Return a prior of embeddings, of a cheap similarity or of the items' own texts.
 
     Of a list, the sum of its priors. ``kept`` are the positions of the n items that
-    stayed, where some were dropped.
+    stayed, where some were dropped. ``given``: of two sets, the number of left items,
+    which come first; embeddings are then a pair.
     """
+    if given is not None:
+        number = n if items is None else len(items)
+        prior = _of_both(prior, given, number - given, call)
     if prior is None or isinstance(prior, Prior):
         return prior
     if isinstance(prior, str) and prior in _NAMES:
         return _of_texts(prior, items, n, call, kept)
     if isinstance(prior, list) and any(_is_one(part) for part in prior):
-        made = [as_prior(part, items, n, call, kept=kept) for part in prior]
+        made = [
+            as_prior(part, items, n, call, kept=kept, given=given) for part in prior
+        ]
         parts = [part for part in made if part is not None]
         return Prior.of_parts(parts) if len(parts) > 1 else next(iter(parts), None)
     if isinstance(prior, Similarity):
@@ -57,8 +65,46 @@ def as_prior(
     return Prior.of_embeddings(unit_rows(prior, n, call))
 
 
+def _of_both(prior: Any, m: int, n: int, call: str) -> Any:
+    """Return the embeddings of two sets as one array; anything else as it is."""
+    if prior is None or isinstance(prior, (str, Similarity, Prior, list)):
+        return prior
+    cure = (
+        f"Of two sets pass a pair (left, right) of embeddings, ({m:,}, d) and ({n:,}, "
+        'd) arrays, or a recipe for both: a cheap fewpairs.Similarity or "lexical".'
+    )
+    if not isinstance(prior, tuple) or len(prior) != 2:
+        got = f"an array of shape {np.shape(prior)}" if _shaped(prior) else shown(prior)
+        msg = f"{call}: prior is {got}, for two sets. {cure}"
+        raise InputError(msg)
+    if any(side is None for side in prior):
+        missing = "others" if prior[1] is None else "items"
+        msg = f"{call}: prior has no embeddings of the {missing}. {cure}"
+        raise InputError(msg)
+    left, right = (
+        unit_rows(side, number, call)
+        for side, number in zip(prior, (m, n), strict=True)
+    )
+    if left.shape[1] != right.shape[1]:
+        msg = (
+            f"{call}: prior has {left.shape[1]} dimensions on the left and "
+            f"{right.shape[1]} on the right. Both sides must be embedded alike."
+        )
+        raise InputError(msg)
+    return np.vstack([left, right])
+
+
+def _shaped(prior: Any) -> bool:
+    try:
+        return np.ndim(prior) > 0
+    except ValueError:  # lists of different lengths
+        return False
+
+
 def _is_one(part: Any) -> bool:
     """Tell a prior among several from a row of embeddings."""
+    if isinstance(part, tuple):  # of two sets
+        return True
     if isinstance(part, str):
         return part in _NAMES
     return isinstance(part, (Similarity, Prior)) or getattr(part, "ndim", 1) == 2

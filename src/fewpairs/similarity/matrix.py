@@ -160,13 +160,8 @@ class _MatrixSimilarity(Similarity):
     def identify(self) -> Iterable[Any]:
         """Return its shape, its type and a sample of its entries."""
         rng, (m, n) = np.random.default_rng(1), self.shape
-        if m == n:
-            i, j = rng.integers(n, size=(2, _SAMPLED_PAIRS))
-        else:
-            i, j = (
-                rng.integers(m, size=_SAMPLED_PAIRS),
-                rng.integers(n, size=_SAMPLED_PAIRS),
-            )
+        high = n if m == n else np.array([[m], [n]])
+        i, j = rng.integers(high, size=(2, _SAMPLED_PAIRS))
         return (self.matrix.shape, self.matrix.dtype.str, self.matrix[i, j])
 
     def bind(self, items: Sequence[Any]) -> Scorer:

@@ -12,7 +12,7 @@ from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.types import Indices
 
-__all__ = ["TwoSets", "joined_items", "of_two_sets", "two_sets"]
+__all__ = ["TwoSets", "is_of_two_sets", "joined_items", "of_two_sets", "two_sets"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +101,10 @@ class TwoSets(Similarity):
         if scorer.kept is None:
             return self
         split = int(np.count_nonzero(scorer.kept < self.given))
+        if split in (0, scorer.n):
+            side = "items" if split == 0 else "others"
+            msg = f"{self.name} dropped all of the {side}; each of two sets needs one."
+            raise InputError(msg)
         return replace(self, split=split)
 
 
@@ -163,6 +167,12 @@ class _Across(Scorer):
 def two_sets(similarity: Similarity, m: int) -> TwoSets:
     """Return a similarity of m left items and of those that follow them."""
     return TwoSets(similarity, m, m)
+
+
+def is_of_two_sets(similarity: Similarity) -> bool:
+    """Tell a matrix that cannot be of one set: it is not square."""
+    shape = getattr(similarity, "shape", None)
+    return shape is not None and shape[0] != shape[1]
 
 
 def of_two_sets(

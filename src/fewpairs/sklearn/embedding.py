@@ -114,7 +114,7 @@ class SimilarityEmbedder(
         method, budget = _with_landmarks(self.method, self.landmarks, len(items))
         approx = self.approximate(items, method, budget)
         self.approximation_ = approx
-        features = approx.embedding()
+        features: NDArray[Any] = approx.embedding()
         self._turn = None
         check_whole(name, "dim", self.dim, least=1, none=True)
         if self.dim is not None and self.dim < features.shape[1]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from fewpairs.answers.across import refuse_two_sets
 from fewpairs.answers.candidates import Proposer, views
 from fewpairs.answers.clustering import linkage as tree
 from fewpairs.answers.clustering.components import (
@@ -121,6 +122,7 @@ def linkage(
 ) -> NDArray[np.float64]:
     """Return SciPy's linkage matrix; see ``Approximation.linkage``."""
     call = "Approximation.linkage"
+    refuse_two_sets(approx, call)
     items = _linked(approx, of, call)
     shown = as_progress(progress, call, unit="merges")
     check_number(call, "top", top, none=True)
@@ -156,6 +158,7 @@ def cluster(
 ) -> Indices:
     """Return labels; see ``Approximation.cluster``."""
     call = "Approximation.cluster"
+    refuse_two_sets(approx, call)
     check_choice(call, "by", by, BY)
     neighbors = check_whole(call, "neighbors", neighbors, least=1)
     seed = check_whole(call, "seed", seed)

@@ -13,6 +13,7 @@ __all__ = [
     "largest_eigen",
     "largest_magnitude",
     "leading_features",
+    "leading_of_two",
     "pseudo_inverse_factors",
     "signed_inverse_root",
     "smallest_eigenvalue",
@@ -183,3 +184,16 @@ def leading_features(
     core[:, usable] /= np.sqrt(sizes[usable])
     core[:, ~usable] = 0.0
     return apply_core(left, core)
+
+
+def leading_of_two(
+    left: NDArray[Any], right: NDArray[Any], dim: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the ``dim`` leading directions of left·rightᵀ, as features of both sides.
+
+    U·s^½ as of `leading_features`, and V·s^½ = right·leftᵀ·(U·s^½)/s.
+    """
+    features = leading_features(left, dim, right=right)
+    sizes = np.einsum("nr,nr->r", features, features, dtype=np.float64)
+    core = (left.T @ features) / np.where(sizes > 0, sizes, np.inf)
+    return features, apply_core(right, core)

@@ -16,6 +16,7 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
+from fewpairs.methods.auto.across import AcrossStage
 from fewpairs.methods.auto.few import FewStage
 from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
 from fewpairs.methods.auto.low_rank import LowRankStage
@@ -25,6 +26,7 @@ from fewpairs.methods.auto.student_rounds import refine_with_student
 from fewpairs.methods.base import Method
 from fewpairs.methods.landmarks import Sampling, Uniform
 from fewpairs.methods.regularized import Regularized
+from fewpairs.methods.whole import Whole
 from fewpairs.model.guard import Guard
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
@@ -41,6 +43,7 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 # landmarks; and where the prior is made of texts, which say more of the bulk.
 _FEW, _FEW_OF_TEXTS = (110.0, 0.06), (250.0, 0.09)
 _WORTH_ASKING = 4_000  # pairs
+_FEWEST_ACROSS = 20  # pairs of two sets
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
 _SECONDS, _SECONDS_ITEMS = 110.0, 20_000  # of training, and items from which on more
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
@@ -115,6 +118,7 @@ class Auto(Method):
     needs_symmetric: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     wants_prior: ClassVar[bool] = True
+    takes_two_sets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         call = "fewpairs.Auto"
@@ -147,6 +151,8 @@ class Auto(Method):
         # N·(P − N) ≥ P / most, the smaller root.
         square = pairs**2 - 4 * pairs / most
         number = (pairs - math.sqrt(square)) / 2 if square > 0 else pairs
+        if cost.split is not None:  # a few queries are asked what is near, not all
+            number = min(number, max(cost.split, _FEWEST_ACROSS))
         return math.ceil(min(number, pairs / 3)) * cost.calls
 
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
@@ -170,10 +176,14 @@ class Auto(Method):
 
     def everything(self, cost: Cost) -> Method | None:
         """Return what to do when all pairs can be read: nothing is left to predict."""
+        if cost.split is not None:
+            return Whole()
         return Regularized(landmarks=cost.n, mu=0.0, centering="none")
 
     def scattered(self, cost: Cost) -> float:
         """Return the share that are single pairs: all of few, else the refinement."""
+        if cost.split is not None:
+            return 1.0
         per_item = cost.per_item(self.price(cost))
         few = per_item < self._few_limit(cost.n)
         too_few = cost.lines(min(FEWEST_LANDMARKS, cost.n)) > self.price(cost)
@@ -186,6 +196,14 @@ class Auto(Method):
         spending = Spending(oracle, budget, self.sampling, rng, draw_rng)
         n, cost = oracle.n, oracle.cost
         prior, confirmed = self.prior, self.prior is not None
+        if cost.split is not None:
+            return AcrossStage(
+                spending,
+                lambda: self._student_pays(oracle),
+                self._seconds(n),
+                student_rng,
+                least=self.least(cost),
+            ).fit(prior, _in_range)
         if self._few(cost, spending):
             stage = FewStage(spending, prior, self.purpose)
             # Landmarks stay in reach, for a prior that says nothing.

@@ -66,6 +66,7 @@ def best_values(known: Entries, n: int, k: int) -> NDArray[np.float32]:
     i, j, values = i[apart], j[apart], values[apart]
     item: Indices = np.concatenate([i, j])
     both = np.concatenate([values, values]).astype(np.float32)
+    item, both = item[item < n], both[item < n]  # of two sets, left items
     order = np.lexsort((-both, item))
     item, both = item[order], both[order]
     rank = np.arange(len(item)) - np.searchsorted(item, item)

@@ -22,7 +22,7 @@ _SCORED = 1 << 16  # candidates scored at once
 
 @dataclass
 class Candidates:
-    """(n, m) arrays, a row per item.
+    """(n, m) arrays, a row per item; of two sets, per left item.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Candidates:
             if not len(item):
                 break
             other = self.partner.ravel()[place].astype(np.int64)
-            keys = np.minimum(item, other) * n + np.maximum(item, other)
+            keys = np.minimum(item, other) * known.n + np.maximum(item, other)
             read = known.lookup(item, other)[0]
             if len(found):
                 read |= np.isin(keys, found)
@@ -91,7 +91,7 @@ class Candidates:
             places = np.concatenate([places, place[unread[chosen]]])
             self.score.ravel()[gone] = -np.inf
             score.ravel()[gone] = -np.inf
-        return PairInputs(found // n, found % n, *self._said(places))
+        return PairInputs(found // known.n, found % known.n, *self._said(places))
 
     def choose_by_both(
         self, count: int, known: Entries, *, by_prior: float
@@ -162,10 +162,11 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
     O(n · most). By the prior alone come half as many again: it knows near-duplicates
     that few landmarks say nothing of.
     """
-    n = known.n
-    most = max(1, min(most, n - 1))
-    extra = 0 if model.prior is None else max(1, min(most // 2, n - 1 - most))
-    everything = np.arange(n)
+    everything, others = known.seekers
+    n, first = len(everything), int(others[0])
+    there = len(others) - (first == 0)
+    most = max(1, min(most, there))
+    extra = 0 if model.prior is None else max(1, min(most // 2, there - most))
     out = Candidates(
         np.zeros((n, most + extra), dtype=np.int32),
         np.full((n, most + extra), -np.inf, dtype=np.float32),
@@ -174,30 +175,30 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
     )
 
     def look(rows: Indices) -> None:
-        inputs = model.block_inputs(rows, everything)
+        inputs = model.block_inputs(rows, others)
         score = base = inputs.base.astype(np.float32, copy=False)
         cheap = inputs.cheap
         if model.student is not None:
             score = model.student.block(inputs._replace(base=base))
         # What is read is out of the question, so its inputs need not be kept.
-        known.hide(score, rows)
+        known.hide(score, rows, first)
         top = largest(score, most)
         if extra and cheap is not None:
             said = np.take_along_axis(cheap, top, axis=1)
-            known.hide(cheap, rows)
+            known.hide(cheap, rows, first)
             np.put_along_axis(cheap, top, -np.inf, axis=1)
             more = largest(cheap, extra)
             np.put_along_axis(cheap, top, said, axis=1)
             top = np.hstack([top, more])
-        out.partner[rows] = top
+        out.partner[rows] = top + first
         out.score[rows] = np.take_along_axis(score, top, axis=1)
         out.base[rows] = np.take_along_axis(base, top, axis=1)
         if cheap is not None and out.cheap is not None:
             out.cheap[rows] = np.take_along_axis(cheap, top, axis=1)
 
     known.scattered()  # sorted before several threads look
-    known.hide(np.zeros((1, n)), everything[:1])
-    step = max(1, _BLOCK // n)
+    known.hide(np.zeros((1, len(others))), everything[:1], first)
+    step = max(1, _BLOCK // len(others))
     chunks = [everything[start : start + step] for start in range(0, n, step)]
     in_threads(look, chunks)
     return out

@@ -44,6 +44,8 @@ def expand(
     Price: (2·hops)² positions sorted per item the first time, later those that go
     through new neighbors; memory O(n).
     """
+    if known.sides is not None:
+        return found  # neighbors of neighbors are of the same side
     n, m = found.partner.shape
     hops = min(hops, m)
     near = np.hstack([best_known(known, n, hops), _top(found, hops)])

@@ -1,6 +1,5 @@
 """Few evaluations per item: random pairs, then rounds of what looks most similar."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.pair_regression import PairRegression, item_features
 from fewpairs.methods.auto.proposals import propose, searching
+from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
 from fewpairs.methods.weighing import says_much, weighed, worth
@@ -28,26 +28,19 @@ from fewpairs.types import Indices
 
 __all__ = ["FewStage", "random_share"]
 
-# Random pairs per item: so many, and a share of the budget, up to another share.
-_RANDOM = {
-    "balanced": (3.0, 0.1, 0.75),
-    "neighbors": (2.0, 0.08, 0.6),
-    "entries": (3.0, 0.6, 0.9),
-}
-# Pairs per item from which to twice which the share grows, with their root.
-_LARGE = 30.0
 _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student is right
 # Share of the budget, and random pairs at least, that tell what the prior is worth and
 # how long evaluations take; fewer than the last tell nothing.
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
-_UNASKED = 0.03  # share of the budget for a prior that nobody asked for
+# Share of the budget for a prior that nobody asked for, of one set and of two.
+_UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 _TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
 _ROUNDS = 8
 _BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
 # The same where it explains much; half as many random pairs are then enough.
 _BY_GOOD_PRIOR = 0.5, 0.5
 # Share of the others that is read where a student is in doubt, by purpose.
-_DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75}
+_DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _STEPS, _LAST_STEPS = 250, 1_500
 # As many times more steps as there are so many pairs, up to so many times, by trainer:
 # on a GPU they cost next to nothing.
@@ -56,17 +49,6 @@ _UNIFORM = 0.3  # share of what a student learns from that random pairs are at l
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 _DIRECTIONS = 96  # of the embeddings that a student starts from
-
-
-def random_share(purpose: str, per_item: float) -> float:
-    """Return the share of a budget that random pairs get.
-
-    They pin down the prior's curve and the items' effects, which takes some four per
-    item whatever the budget; the rest is better spent on what looks most similar.
-    """
-    number, share, most = _RANDOM[purpose]
-    share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
-    return min(most, number / max(per_item, 1e-9) + share)
 
 
 class _Scorer(Protocol):
@@ -138,8 +120,7 @@ class FewStage:
     @property
     def per_item(self) -> float:
         """Pairs per item that the whole budget buys."""
-        spending = self.spending
-        return 2 * spending.budget / (spending.calls * spending.n)
+        return self.spending.per_item(self.spending.budget / self.spending.calls)
 
     def look(self, most: int) -> bool:
         """Buy some random pairs, and tell whether they confirm the prior.
@@ -152,7 +133,8 @@ class FewStage:
         spending = self.spending
         # One that nobody asked for must not cost much where it says nothing.
         asked = self.prior is None or self.prior.asked
-        share = 0.25 if asked else _UNASKED
+        across = self.purpose == "across"
+        share = 0.25 if asked else (_UNASKED_ACROSS if across else _UNASKED)
         fewest = min(_LOOKED * spending.calls, int(share * spending.budget))
         self.draw(min(most, max(int(_TIMED * spending.budget), fewest)))
         i, j, values = self.random()
@@ -161,18 +143,20 @@ class FewStage:
             return self.prior is not None and asked and most >= spending.left
         if confirms(self.prior, i, j, values, spending.rng):
             return True
-        return asked and tops_stand_out(self._tops(self.prior), values)
+        return (asked or across) and tops_stand_out(self._tops(self.prior), values)
 
     def _tops(self, prior: Prior) -> NDArray[Any]:
         """Buy what the prior puts first of a few items; return the values."""
         spending, n = self.spending, self.spending.n
-        number = min(_TOPS, int(0.1 * spending.left) // spending.calls, n // 2)
+        items, others = spending.oracle.read.seekers
+        most = int(0.1 * spending.left) // spending.calls
+        number = min(_TOPS, most, (len(items) + 1) // 2)
         if not number:
             return np.empty(0)
-        i = np.sort(spending.rng.permutation(n)[:number])
-        cheap = prior.block(i, np.arange(n)).astype(np.float32)
-        cheap[np.arange(number), i] = -np.inf
-        j = cheap.argmax(axis=1)
+        i = np.sort(spending.rng.permutation(len(items))[:number])
+        cheap = prior.block(i, others).astype(np.float32)
+        cheap[i[:, None] == others] = -np.inf
+        j = others[cheap.argmax(axis=1)]
         keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
         i, j = keys // n, keys % n
         unread = ~spending.oracle.read.lookup(i, j)[0]
@@ -187,6 +171,10 @@ class FewStage:
         """Return the random pairs bought so far, and their values."""
         i, j, values = zip(*self._drawn, strict=True)
         return np.concatenate(i), np.concatenate(j), np.concatenate(values)
+
+    def add(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
+        """Count pairs of random items that were read otherwise as random ones."""
+        self._drawn.append((i, j, values))
 
     def draw(self, evaluations: int) -> None:
         """Buy random pairs for so many evaluations."""
@@ -214,7 +202,8 @@ class FewStage:
         i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.
-        model = PairRegression(n, self.prior, spending.rng).fit(
+        first = spending.oracle.cost.split or 0
+        model = PairRegression(n, self.prior, spending.rng, first=first).fit(
             i[held:], j[held:], values[held:]
         )
         read = _Read(TrainingPairs(), self._known_before(model, i, j))
@@ -229,7 +218,8 @@ class FewStage:
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         told = worth(self.prior, i, j, values)
-        words = [f"{2 * count / n:.3g} pairs per item read by what looked most similar"]
+        each = f"{spending.per_item(count):.3g} pairs per item"
+        words = [f"{each} read by what looked most similar"]
         words += [told] if told else []
         if trained is not None:
             model = replace(model, student=trained.student)
@@ -264,6 +254,8 @@ class FewStage:
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
+        if self.purpose == "across":
+            done = self._firsts(found, read, count // 2)
         rounds = scorer.rounds
         for turn in range(rounds):
             scorer.learn(read, last=False, label=f"round {turn + 1} of {rounds}")
@@ -285,6 +277,14 @@ class FewStage:
         scorer.learn(read, last=True, label="last round")
         return done
 
+    def _firsts(self, found: Candidates, read: _Read, most: int) -> int:
+        """Read what the prior puts first of every item; return how many pairs."""
+        spending = self.spending
+        most = min(most, len(found.score))
+        inputs = found.choose(most, spending.oracle.read, by=found.cheap)
+        read.chosen.add(inputs, spending.read(inputs.i, inputs.j))
+        return len(inputs)
+
     def _orders(
         self, found: Candidates, wanted: int, turn: int, error: float
     ) -> list[tuple[int, NDArray[Any] | None]]:
@@ -303,10 +303,10 @@ class FewStage:
         return [*orders, (wanted - fewer - doubtful, None)]
 
     def _depth(self, count: int) -> int:
-        return max(48, min(3 * (2 * count // self.spending.n) + 32, 256))
+        return max(48, min(3 * int(self.spending.per_item(count)) + 32, 256))
 
     def _near(self, wanted: int) -> int:
-        return 4 * (2 * wanted // self.spending.n) + 24
+        return 4 * int(self.spending.per_item(wanted)) + 24
 
 
 def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend | None:
@@ -376,7 +376,9 @@ def _student_features(
 
     The last columns of the low rank stand for the effects.
     """
-    effects = model.left[:, -2:-1] - model.left[:, -1:]
+    effects = np.zeros((model.n, 1))
+    if model.left.shape[1] >= 2:  # not a line through the prior alone
+        effects = model.left[:, -2:-1] - model.left[:, -1:]
     sets = [effects - effects.mean()]
     directions = item_features(prior, _DIRECTIONS, rng)
     if directions is not None:

@@ -33,12 +33,13 @@ def guarded(
     *,
     random: tuple[Indices, Indices, NDArray[Any]] | None = None,
     prior: Prior | None = None,
+    in_order: bool = False,
 ) -> Model:
     """Shrink the result as far as random pairs do not confirm it.
 
     ``random``: pairs that were drawn before and their values, for means of all of
     them; none where reading has left other pairs since. ``prior``: what orders the
-    pairs where nothing predicts them.
+    pairs where nothing predicts them; with ``in_order`` they stay in the model's order.
     """
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
@@ -57,6 +58,14 @@ def guarded(
         guard = None
     if guard is None:
         values = truth if random is None else np.concatenate([truth, random[2]])
+        if in_order:
+            slope = _LITTLE * float(values.std()) / (float(guess.std()) or 1.0)
+            mean = float(values.mean()) if len(values) else 0.0
+            around = float(guess.mean()) if len(guess) else 0.0
+            guard = Guard(mean - slope * around, slope, low, high)
+            verdict = "random pairs do not confirm it: their mean, in the order of this"
+            text = "; ".join(part for part in (described, *words, verdict) if part)
+            return replace(model, guard=guard, words=text).lean()
         why = f"nothing predicts the pairs ({described})"
         return _ordered(mean_of(spending, values, why), prior, i, j, values)
     if random is not None and guard.offset != 0:

@@ -90,12 +90,20 @@ class _Setting:
 class PairRegression:
     """Fits the model of this module to pairs that were drawn uniformly."""
 
-    def __init__(self, n: int, prior: Prior | None, rng: np.random.Generator) -> None:
+    def __init__(
+        self,
+        n: int,
+        prior: Prior | None,
+        rng: np.random.Generator,
+        *,
+        first: int = 0,
+    ) -> None:
         self.n = n
         self.prior = prior
         self._rng = rng
         self._features = item_features(prior, _DIRECTIONS, rng)
-        self._references = np.sort(rng.permutation(n)[: min(_REFERENCES, n)])
+        # New items are compared with them: of two sets with right ones, from first on.
+        self._references = np.sort(first + rng.permutation(n - first)[:_REFERENCES])
 
     def fit(self, i: Indices, j: Indices, values: NDArray[Any]) -> Model:
         """Return the model of these pairs and their values.

@@ -6,6 +6,8 @@ the model's own vectors, and of the prior's. Neighbors of neighbors join them
 (`fewpairs.methods.auto.expansion`).
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +26,6 @@ from fewpairs.methods.auto.expansion import fill, product_vectors
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.priors import Prior
-from fewpairs.types import Indices
 
 __all__ = ["placed", "propose", "searching"]
 
@@ -39,10 +40,10 @@ def searching(oracle: Oracle) -> str | None:
     They find nearly the same, not the same: a run that goes on elsewhere has what it
     began with, or says why it cannot. ``None`` where all pairs are looked at.
     """
-    n = oracle.n
-    if n <= EXACT:
+    m, n = oracle.cost.shape
+    if m * n <= EXACT**2:
         return None
-    by = str(oracle.decide("search", lambda: searched_by(n, n, gpu())))
+    by = str(oracle.decide("search", lambda: searched_by(m, n, gpu())))
     if by == "cuda" and gpu() is None:
         msg = (
             "this run was begun with candidates found on a GPU, as its store says, and "
@@ -65,22 +66,27 @@ def propose(
     Price: n² products below 20,000 items, above that what an index takes; memory
     O(n · most).
     """
-    n = known.n
-    if n <= EXACT:
+    items, others = known.seekers
+    first = int(others[0])
+    if len(items) * len(others) <= EXACT**2:
         return candidates.find(model, known, most)
-    most = max(1, min(most, n - 1))
+    most = max(1, min(most, len(others) - 1))
+
+    def top(held: NDArray[np.float32], asked: NDArray[Any], k: int) -> NDArray[Any]:
+        queries = asked[: len(items)]
+        found = top_inner_products(held[first:], k, queries=queries, by=by, seed=seed)
+        positions = found[0].astype(np.int32)
+        return np.where(positions < 0, positions, positions + first)
+
     vectors, signs = product_vectors(model)
-    found = _others(
-        top_inner_products(vectors, most + 1, queries=vectors * signs, by=by, seed=seed)
-    )
+    found = top(vectors, vectors * signs, most + 1)
     del vectors
     if model.prior is not None:
         extra = max(1, most // 2)
         held = model.prior.vectors
         if held is None:
             held = placed(model.prior, np.random.default_rng(seed))
-        more = _others(top_inner_products(held, extra + 1, by=by, seed=seed))
-        found = np.hstack([found, more])
+        found = np.hstack([found, top(held, held, extra + 1)])
     out = _scored(model, known, found)
     out.by = by
     return out
@@ -102,10 +108,6 @@ def placed(prior: Prior, rng: np.random.Generator) -> NDArray[np.float32]:
         rows = np.arange(start, min(start + _ROWS, n))
         out[rows] = prior.block(rows, some) @ root
     return out
-
-
-def _others(found: tuple[Indices, NDArray[np.float32]]) -> NDArray[np.int32]:
-    return found[0].astype(np.int32)
 
 
 def _scored(model: Model, known: Entries, partner: NDArray[np.int32]) -> Candidates:

@@ -59,6 +59,11 @@ class Spending:
         self._draw_rng = draw_rng
         self._bought: NDArray[Any] | None = None
 
+    def per_item(self, pairs: float) -> float:
+        """Return how many pairs per item so many are; of two sets, per left item."""
+        split = self.oracle.cost.split
+        return 2 * pairs / self.n if split is None else pairs / split
+
     @property
     def columns(self) -> NDArray[Any]:
         """The landmarks' columns, (n, s); must not be written to."""

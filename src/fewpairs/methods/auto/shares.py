@@ -1,0 +1,26 @@
+"""Shares: how much of a budget random pairs get."""
+
+import math
+
+__all__ = ["random_share"]
+
+# Random pairs per item: so many, and a share of the budget, up to another share.
+_RANDOM = {
+    "balanced": (3.0, 0.1, 0.75),
+    "neighbors": (2.0, 0.08, 0.6),
+    "entries": (3.0, 0.6, 0.9),
+    "across": (2.0, 0.08, 0.5),  # of two sets
+}
+# Pairs per item from which to twice which the share grows, with their root.
+_LARGE = 30.0
+
+
+def random_share(purpose: str, per_item: float) -> float:
+    """Return the share of a budget that random pairs get.
+
+    They pin down the prior's curve and the items' effects, which takes some four per
+    item whatever the budget; the rest is better spent on what looks most similar.
+    """
+    number, share, most = _RANDOM[purpose]
+    share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
+    return min(most, number / max(per_item, 1e-9) + share)

@@ -172,6 +172,8 @@ def answers(approx, folder):
     for name, arguments in given.items():
         verb = getattr(approx, name)
         yield every_argument(f"Approximation.{name}", verb, **arguments)
+    two = fp.approximate(TEXTS[:12], LEVENSHTEIN, others=TEXTS[12:], budget=0.6)
+    yield every_argument("Approximation.match", two.match, k=1)
     yield PublicCall("Approximation.save", save, {}, ["path", "overwrite"])
     yield PublicCall("Approximation @", lambda x: approx @ x, {}, ["x"])
     yield every_argument("Projection.block", approx.project(["red 3"]).block)

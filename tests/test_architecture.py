@@ -13,7 +13,8 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.methods import BY_NAME
-from fewpairs.result.verbs import Verbs, implementation, verbs_of
+from fewpairs.result.carrying_out import implementation, verbs_of
+from fewpairs.result.verbs import Verbs
 
 SOURCE = Path(fp.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"

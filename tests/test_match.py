@@ -232,3 +232,82 @@ def test_a_matrix_of_another_shape_is_refused():
 def test_one_to_one_with_a_threshold_takes_a_smaller_right_side():
     found = fp.match([*CLEAN, "more"], CLEAN, RATIO, threshold=0.9, one_to_one=True)
     assert found.unmatched.left.tolist() == [4]
+
+
+# --- some of the pairs ------------------------------------------------------------
+
+
+def linked(m=120, n=160, seed=0):
+    """Left row t belongs to right row PARTNER[t]: a spike on a low-rank matrix."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((m, 4)), rng.standard_normal((n, 4))
+    partner = rng.permutation(n)[:m]
+    Y[partner] = X + 0.05 * rng.standard_normal((m, 4))
+    K = np.exp(-np.linalg.norm(X[:, None] - Y[None], axis=2))
+    return K, partner, (X, Y)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{"k": 1}, {"k": 3}, {"threshold": 0.6}, {"one_to_one": True}],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_a_budget_below_all_pairs_is_kept_and_every_match_is_exact(asked):
+    K, partner, prior = linked()
+    scored = Scored(K)
+    found = fp.match(
+        *sides(*K.shape), fp.from_function(scored), budget=0.2, prior=prior, **asked
+    )
+    assert found.evaluations == len(scored.calls) == len(set(scored.calls))
+    assert found.evaluations <= 0.2 * K.size
+    assert not found.way.exact
+    assert np.array_equal(found.similarity, K[found.left, found.right])
+    assert (np.diff(found.similarity) <= 0).all()
+    right = partner[found.left] == found.right
+    assert right.sum() >= 0.9 * len(partner)
+    if "one_to_one" in asked:
+        assert len({*found.left}) == len({*found.right}) == len(found)
+
+
+def test_an_approximation_of_two_sets_is_matched_and_asked_again_pays_nothing():
+    K, partner, prior = linked()
+    scored = Scored(K)
+    left, right = sides(*K.shape)
+    approx = fp.approximate(
+        left, fp.from_function(scored), others=right, budget=0.2, prior=prior
+    )
+    before = len(scored.calls)
+    found = approx.match(k=1)
+    assert found.evaluations == len(scored.calls) - before
+    assert (partner[found.left] == found.right).mean() > 0.9
+    assert approx.match(k=1).evaluations == 0
+    few = approx.match(threshold=0.3, evaluations=5)
+    assert few.evaluations <= 5
+    assert np.array_equal(few.similarity, K[few.left, few.right])
+    every = approx.match(one_to_one=True)
+    assert len(every) == len(partner)
+    assert found.to_pandas()["left_item"].tolist()[0][0] == "left"
+
+
+def test_equal_texts_are_found_whatever_is_predicted():
+    rng = np.random.default_rng(0)
+    words = [f"{rng.integers(1e9)}" for _ in range(400)]
+    left, right = words[:150], [*words[150:], words[7], words[60]]
+    found = fp.match(
+        left, right, lambda a, b: float(a == b), threshold=0.9, budget=0.05, prior=None
+    )
+    assert sorted(found.left.tolist()) == [7, 60]
+    assert found.evaluations <= 0.05 * 150 * 252
+
+
+def test_an_approximation_of_one_set_says_what_to_use():
+    approx = fp.approximate(MESSY * 3, RATIO, budget=1.0)
+    with pytest.raises(fp.InputError, match=r"one set of 9 items.*duplicates"):
+        approx.match(k=1)
+    with pytest.raises(fp.InputError, match="match: got neither threshold nor k"):
+        approx.match()
+
+
+def test_a_prior_for_one_side_is_refused_whichever_way_is_taken():
+    with pytest.raises(fp.InputError, match=r"fewpairs\.match: prior is an array"):
+        fp.match(MESSY, CLEAN, RATIO, k=1, prior=np.ones((3, 2)))

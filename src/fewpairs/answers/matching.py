@@ -20,7 +20,14 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 from fewpairs.types import Indices
 
-__all__ = ["duplicates", "exact_matches", "find_matches"]
+__all__ = [
+    "duplicates",
+    "exact_matches",
+    "find_matches",
+    "first_right",
+    "read_pairs",
+    "sides_of",
+]
 
 _MARGIN = 2.0  # standard deviations of the prediction's error
 _TAIL = 500  # held-out pairs with the highest predictions: near the threshold
@@ -87,7 +94,7 @@ def find_matches(
     known, values = approx.known.lookup(i, j)
     new = np.flatnonzero(~known)
     if most is not None and len(new) > most and cut:
-        best = np.argsort(-approx.pairs(i[new], j[new]), kind="stable")[:most]
+        best = np.argsort(-_answers(approx, i[new], j[new]), kind="stable")[:most]
         kept = np.sort(np.concatenate([np.flatnonzero(known), new[best]]))
         i, j, known, values = i[kept], j[kept], known[kept], values[kept]
         new = np.flatnonzero(~known)
@@ -98,18 +105,17 @@ def find_matches(
             "the margin, or allow more."
         )
         raise BudgetError(msg, needed=len(new), allowed=most)
-    values[new] = _read(approx, i[new], j[new], progress or Silence())
+    values[new] = read_pairs(approx, i[new], j[new], progress or Silence())
     keep = values >= level
     values = np.where(keep, np.maximum(values, threshold), values)
-    looked_at = Pairs(i, j, values)
+    looked_at = Pairs(i, j - first_right(approx), values)
     left, right, similarity = looked_at.at(keep).sorted()
-    side = _side(approx)
     return Matches(
         left=left,
         right=right,
         similarity=similarity,
         threshold=float(threshold),
-        sides=(side, side),
+        sides=sides_of(approx),
         others=looked_at.at(~keep),
         candidate_margin=margin,
         known=int(known[keep].sum()),
@@ -169,16 +175,32 @@ def exact_matches(
     )
 
 
-def _side(approx: Approximation) -> Side:
-    """Return the fitted items as a side; without their items, by position."""
-    n = approx.shape[0]
-    if approx.source is None:
-        return Side(n)
-    items = approx.source.reader.items
-    return side_of(items, items if len(items) == n else None, n)
+def first_right(approx: Approximation) -> int:
+    """Return where right rows begin on the axis of all items; of one set 0."""
+    sides = approx.known.sides
+    return 0 if sides is None else sides.split
 
 
-def _read(
+def sides_of(approx: Approximation) -> tuple[Side, Side]:
+    """Return the fitted items as sides; without their items, by position."""
+    m, n = approx.shape
+    items = None if approx.source is None else approx.source.reader.items
+    if approx.known.sides is None:
+        there = items is not None and len(items) == m
+        side = side_of(items, items, m) if there else Side(m)
+        return side, side
+    if items is None or len(items) != m + n:
+        return Side(m), Side(n)
+    left, right = items[:m], items[m:]
+    return side_of(left, left, m), side_of(right, right, n)
+
+
+def _answers(approx: Approximation, i: Indices, j: Indices) -> NDArray[Any]:
+    """Return what is answered for positions on the axis of all items."""
+    return approx.pairs(i, j - first_right(approx))
+
+
+def read_pairs(
     approx: Approximation, i: Indices, j: Indices, progress: Progress
 ) -> NDArray[np.float64]:
     """Evaluate candidates, chunk by chunk."""

@@ -3,68 +3,27 @@
 Those functions live in folders above this one and are imported when they are called.
 """
 
-import functools
-import inspect
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from fewpairs.progress import Progress
+from fewpairs.result.carrying_out import carried_out_by, implementation, verbs_of
+from fewpairs.result.match_verbs import MatchVerbs
 from fewpairs.types import Indices
 
 if TYPE_CHECKING:
-    from fewpairs.answers.matches import Matches
     from fewpairs.answers.neighbors import Neighbors
     from fewpairs.answers.new_items import Projection
     from fewpairs.answers.search import Found
 
-__all__ = ["Verbs", "carried_out_by", "verbs_of"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+__all__ = ["Verbs", "implementation"]
 
 
-def carried_out_by(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let the function ``module:function`` carry out a method; imported when called.
-
-    The method states signature, defaults and documentation; its body is empty. The
-    function gets the approximation and every argument, in the method's order.
-    """
-
-    def decorate(method: Callable[P, R]) -> Callable[P, R]:
-        signature = inspect.signature(method)
-
-        @functools.wraps(method)
-        def verb(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(*args, **kwargs)
-            bound.apply_defaults()
-            result: R = implementation(name)(*bound.args, **bound.kwargs)
-            return result
-
-        verb.carried_out_by = name  # type: ignore[attr-defined]
-        return verb
-
-    return decorate
-
-
-def implementation(name: str) -> Callable[..., Any]:
-    """Import ``module:function``."""
-    module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), function)
-    return found
-
-
-def verbs_of(kind: type) -> dict[str, Any]:
-    """Return the verbs of a class: doctest does not look for decorated methods."""
-    return {n: v for n, v in vars(kind).items() if hasattr(v, "carried_out_by")}
-
-
-class Verbs:
+class Verbs(MatchVerbs):
     """What an approximation can be asked, besides entries."""
 
     @carried_out_by("fewpairs.answers.neighbors:neighbors")
@@ -115,50 +74,6 @@ class Verbs:
         ...     np.arange(300)[:, None], indices)).all())
         ((300, 5), True)
         >>> approx.neighbors(5, evaluations=5_000).recall > 0.9
-        True
-        """
-
-    @carried_out_by("fewpairs.answers.matching:duplicates")
-    def duplicates(
-        self,
-        threshold: float,
-        *,
-        evaluations: int | None = None,
-        margin: float | None = None,
-        progress: bool | Progress = False,
-    ) -> "Matches":
-        """Return the pairs whose similarity is at least a threshold, each evaluated.
-
-        Candidates are what is predicted above the threshold less a margin; those that
-        were not read are evaluated. Evaluations: one a candidate. They are kept: asked
-        again, they are free, and ``grow`` starts from them.
-
-        Parameters
-        ----------
-        threshold
-            Of the similarity.
-        evaluations
-            At most so many, for the candidates predicted highest; ``None``: for all.
-        margin
-            ``None``: two standard deviations of the errors of the held-out pairs that
-            are predicted highest.
-        progress
-            ``True`` shows a bar; or an object with the methods of ``Progress``.
-
-        Returns
-        -------
-        Matches
-            ``left``, ``right`` and ``similarity``, the most similar first, and
-            ``missed``: what can be said of those that were not found.
-
-        Examples
-        --------
-        >>> import numpy as np, fewpairs as fp
-        >>> K = np.eye(100) * 0.4 + 0.1
-        >>> K[3, 7] = K[7, 3] = 0.9
-        >>> approx = fp.approximate(None, K, budget=0.9)
-        >>> found = approx.duplicates(0.5)
-        >>> found.evaluations <= 100
         True
         """
 

@@ -96,7 +96,8 @@ class Job:
         ledger = as_ledger(store, call)
         recipe, scorer, items = compared.recipe, compared.scorer, compared.items
         if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
-            as_prior(prior, items, scorer.n, call, kept=scorer.kept)
+            left = getattr(recipe, "given", None)  # of two sets
+            as_prior(prior, items, scorer.n, call, kept=scorer.kept, given=left)
         return cls(
             call=call,
             recipe=recipe,

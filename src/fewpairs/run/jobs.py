@@ -22,11 +22,19 @@ from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["band_of", "check_threshold", "duplicates", "neighbors", "options"]
+__all__ = [
+    "CANDIDATE_SHARE",
+    "MOST_EQUAL",
+    "band_of",
+    "check_threshold",
+    "duplicates",
+    "neighbors",
+    "options",
+]
 
-_MOST_EQUAL = 1_000_000  # pairs of equal texts
+MOST_EQUAL = 1_000_000  # pairs of equal texts
 _BAND = 0.05  # of a similarity's range
-_CANDIDATES = 4  # one part in so many of a budget is kept for checking candidates
+CANDIDATE_SHARE = 4  # one part in so many of a budget is kept for checking candidates
 
 
 def neighbors(
@@ -181,11 +189,11 @@ def band_of(similarity: Similarity) -> float:
 
 def _approximated(job: Job, threshold: float, way: Way, limit: int) -> Matches:
     """Spend three quarters on an approximation, the rest on what it proposes."""
-    approx = job.approximate(max(1, limit - limit // _CANDIDATES))
+    approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
     calls = approx.reader("duplicates").calls
     most = max(0, limit - approx.bill.charged) // calls
     # Equal texts are candidates whatever is predicted, unless they are most of all.
-    few = job.scorer.kept is None and count_equal(job.items) <= _MOST_EQUAL
+    few = job.scorer.kept is None and count_equal(job.items) <= MOST_EQUAL
     found = find_matches(
         approx,
         threshold,

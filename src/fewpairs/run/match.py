@@ -1,26 +1,33 @@
 """match: which rows of two tables belong together."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.linking import CANDIDATES, check_asked, check_sizes, link
 from fewpairs.answers.links import exact_links
 from fewpairs.answers.matches import Matches
-from fewpairs.answers.neighbors import check_k
-from fewpairs.checks import check_flag, check_number, check_whole
-from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
 from fewpairs.reading.oracle import Oracle
 from fewpairs.run.compared import ColumnsOfTwo, two_sides
 from fewpairs.run.job import AUTO, PRIOR, Job
-from fewpairs.run.jobs import band_of, check_threshold, options
+from fewpairs.run.jobs import (
+    CANDIDATE_SHARE,
+    MOST_EQUAL,
+    band_of,
+    check_threshold,
+    options,
+)
+from fewpairs.similarity.items import Items
+from fewpairs.types import Indices
 
 __all__ = ["match"]
-
-_CANDIDATES = 10  # of every row, among which one to one is assigned
 
 
 def match(
@@ -92,21 +99,13 @@ def match(
     [(1, 0), (0, 1)]
     """
     call, given = "fewpairs.match", locals()
-    _check_asked(call, threshold, k, one_to_one=one_to_one)
+    check_asked(call, threshold, k, one_to_one=one_to_one)
     how = ColumnsOfTwo(column, left_column, right_column, left_id, right_id)
     job = Job.of(call, two_sides(left, right, similarity, how, call), **options(given))
     m, n = (side.n for side in job.sides)
-    if k is not None:
-        check_k(k, n, call, "right rows")
+    check_sizes(call, (m, n), threshold, k, one_to_one=one_to_one)
     if threshold is not None:
         check_threshold(threshold, job.recipe, f"{call}: threshold")
-    elif one_to_one and m > n:
-        msg = (
-            f"{call}: one_to_one with {m:,} left rows and {n:,} right ones: at least "
-            f"{m - n:,} would stay without a partner, whatever they are like. Pass a "
-            "threshold, below which rows stay unmatched, or exchange the sides."
-        )
-        raise InputError(msg)
     with job.opened() as oracle:
         sweep = _sweep(job, oracle, threshold, _depth(k, n, one_to_one=one_to_one))
         way = job.choose(oracle, sweep)
@@ -121,34 +120,25 @@ def match(
                 one_to_one=one_to_one,
                 paid=oracle.evaluations,
             )
-    msg = f"{call}: {way}. Two sets are read in full for now: pass budget=1.0 to do so."
-    raise InputError(msg)
-
-
-def _check_asked(call: str, threshold: Any, k: Any, *, one_to_one: Any) -> None:
-    """Refuse what asks for two things at once, or for nothing."""
-    check_number(call, "threshold", threshold, none=True)
-    check_whole(call, "k", k, least=1, none=True)
-    check_flag(call, "one_to_one", one_to_one)
-    if threshold is not None and k is not None:
-        msg = (
-            f"{call}: got threshold={threshold:g} and k={k}; pass one of them. "
-            ".rethreshold(t) of the k best leaves those that reach t."
-        )
-        raise InputError(msg)
-    if threshold is None and k is None and not one_to_one:
-        msg = (
-            f"{call}: got neither threshold nor k. Pass threshold= for all pairs at "
-            "least so similar, k= for the k best of every left row, or "
-            "one_to_one=True."
-        )
-        raise InputError(msg)
+        limit = job.limit(oracle)
+    approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
+    found = link(
+        approx,
+        threshold=threshold,
+        k=k,
+        one_to_one=one_to_one,
+        most=max(0, limit - approx.bill.charged),
+        also=_equal(job.items, m) if job.scorer.kept is None else None,
+        progress=job.progress,
+    )
+    paid = job.evaluations + approx.evaluations + found.evaluations
+    return replace(found, evaluations=paid, way=way, sides=job.sides)
 
 
 def _depth(k: int | None, n: int, *, one_to_one: bool) -> int:
     """Return how many of every row are kept; one more tells the margin."""
     if one_to_one:
-        return min(n, _CANDIDATES if k is None else k)
+        return min(n, CANDIDATES if k is None else k)
     return min(n, (k or 1) + 1)
 
 
@@ -160,3 +150,19 @@ def _sweep(job: Job, oracle: Oracle, threshold: float | None, depth: int) -> All
     return AllPairs(
         oracle, records, dtype, threshold=threshold, band=band, moments=False
     )
+
+
+def _equal(items: Items | None, m: int) -> tuple[Indices, Indices]:
+    """Return equal texts of both sides, on the axis of all items, not too many."""
+    there: dict[str, list[int]] = {}
+    for t, item in enumerate(() if items is None else items[m:]):
+        if isinstance(item, str):
+            there.setdefault(item, []).append(m + t)
+    i: list[int] = []
+    j: list[int] = []
+    for t, item in enumerate(() if items is None else items[:m]):
+        if isinstance(item, str) and len(i) < MOST_EQUAL:
+            same = there.get(item, [])
+            i += [t] * len(same)
+            j += same
+    return np.array(i, dtype=np.int64), np.array(j, dtype=np.int64)

@@ -10,6 +10,7 @@ import pytest
 import fewpairs as fp
 from fewpairs.errors import BudgetError
 from fewpairs.methods.whole import Whole
+from fewpairs.report import write_report
 
 M, N, RANK = 40, 70, 3
 _rng = np.random.default_rng(0)
@@ -213,7 +214,7 @@ def test_sets_that_cannot_be_are_refused(items, others, similarity, match):
         fp.approximate(items, similarity, others=others)
 
 
-# --- the default ---------------------------------------------------------------------
+# --- the default --------------------------------------------------------------------
 
 UNIT_A = A / np.linalg.norm(A, axis=1, keepdims=True)
 UNIT_B = B / np.linalg.norm(B, axis=1, keepdims=True)
@@ -388,3 +389,176 @@ def test_a_prior_may_be_a_similarity_of_both_sides():
     )
     assert approx.shape == (60, 80)
     assert approx.evaluations <= 25 * 60
+
+
+# --- after the fit ------------------------------------------------------------------
+
+
+def fitted(function, m=M, **options):
+    """Return an approximation of the first m left items."""
+    options = {"budget": "20/item", **options}
+    return fp.approximate(LEFT[:m], function, others=RIGHT, **options)
+
+
+@pytest.mark.parametrize("prior", [True, False])
+def test_new_left_items_are_searched_among_the_right_ones(prior):
+    matrix, (left, right) = two_sets_of(M, N)
+    function, m = Across(matrix), M - 5
+    given = (left[:m], right) if prior else None
+    approx = fitted(function, m, prior=given)
+    before = function.calls
+    own = {"prior": left[m:]} if prior else {}
+    found = approx.search(LEFT[m:], k=4, evaluations=35, **own)
+    assert found.evaluations == function.calls - before <= 5 * 35
+    np.testing.assert_array_equal(
+        found.similarities, np.take_along_axis(matrix[m:], found.indices, axis=1)
+    )
+    nearest = np.argsort(-matrix[m:], axis=1)[:, :4]
+    hits = [len(np.intersect1d(a, b)) for a, b in zip(found.indices, nearest)]
+    assert np.mean(hits) > (2.5 if prior else 1)
+
+
+def test_fitted_left_items_are_searched_by_position():
+    matrix, prior = two_sets_of(M, N)
+    approx = fitted(Across(matrix), prior=prior)
+    found = approx.search([3, -1], k=N, evaluations=N)
+    order = np.argsort(-matrix[[3, -1]], axis=1)
+    np.testing.assert_array_equal(found.indices, order)
+
+
+def test_new_rows_of_a_matrix_are_searched():
+    matrix, (left, right) = two_sets_of(M, N)
+    approx = fp.approximate(
+        None, matrix[: M - 2], budget="20/item", prior=(left[: M - 2], right)
+    )
+    rows = matrix[M - 2 :]
+    found = approx.search(rows, k=3, evaluations=N, prior=left[M - 2 :])
+    np.testing.assert_array_equal(found.indices, np.argsort(-rows, axis=1)[:, :3])
+    with pytest.raises(fp.InputError, match=r"Pass an \(m, 70\) array"):
+        approx.search(rows[:, :5], k=3, prior=left[M - 2 :])
+
+
+def test_new_left_items_get_features_like_those_of_fitted_ones():
+    function = Across()
+    approx = fitted(function, M - 3, method=fp.SiCUR(12), budget=None, prior=None)
+    new = approx.project(LEFT[M - 3 :])
+    assert new.evaluations == 3 * 6
+    np.testing.assert_allclose(new.block(), K[M - 3 :], atol=1e-8)
+    features = approx.transform(LEFT[M - 3 :])
+    np.testing.assert_allclose(
+        features @ approx.embedding()[1].T, K[M - 3 :], atol=1e-8
+    )
+    noisy, _ = two_sets_of(120, 150)
+    without = fp.approximate(None, noisy, budget=0.4, prior=None)
+    with pytest.raises(fp.InputError, match="stand for a prior"):
+        without.transform(noisy[:2])
+
+
+@pytest.mark.parametrize("method", ["auto", "sicur"])
+def test_growing_pays_for_what_is_new(method):
+    matrix, prior = two_sets_of(M, N)
+    function = Across(matrix)
+    given = {"prior": prior} if method == "auto" else {}
+    small = fitted(function, method=method, budget="20/item", **given)
+    large = small.grow("40/item")
+    assert small.evaluations < large.evaluations == function.calls <= 40 * M
+    assert large.certificate.r2 >= small.certificate.r2 - 0.1
+
+
+def test_a_loaded_one_searches_once_it_has_its_items(tmp_path):
+    matrix, prior = two_sets_of(M, N)
+    function = Across(matrix)
+    approx = fitted(function, prior=prior)
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run", items=LEFT, others=RIGHT, similarity=function)
+    np.testing.assert_array_equal(again.dense(), approx.dense())
+    found = again.search(4, k=3, evaluations=N)
+    np.testing.assert_array_equal(found.indices, np.argsort(-matrix[4])[:3])
+    with pytest.raises(fp.InputError, match="others is None"):
+        fp.load(tmp_path / "run", items=LEFT, similarity=function)
+
+
+class Failing(Across):
+    """The same, until it has been asked so often."""
+
+    def __init__(self, matrix, most):
+        super().__init__(matrix)
+        self.most = most
+
+    def __call__(self, a, b):
+        if len(self.asked) >= self.most:
+            raise OSError("killed")
+        return super().__call__(a, b)
+
+
+@pytest.mark.parametrize("method", ["skeleton", "sicur", "stacur", "auto", "trained"])
+def test_a_run_that_was_killed_goes_on_to_the_same_bits(method, tmp_path):
+    matrix, prior = two_sets_of(M, N)
+    given = {"method": method, "prior": None}
+    if method in ("auto", "trained"):
+        how = fp.Auto(student=method == "trained")
+        given = {"method": how, "prior": prior}
+    whole = fp.approximate(
+        LEFT, named(Across(matrix)), others=RIGHT, budget="20/item", **given
+    )
+    calls = []
+    for most in (150, 300, 10**9):
+        function = Failing(matrix, most)
+        options = {"budget": "20/item", "store": tmp_path / "run", **given}
+        try:
+            approx = fp.approximate(LEFT, named(function), others=RIGHT, **options)
+        except fp.errors.SimilarityError:
+            continue
+        finally:
+            calls += function.asked
+    np.testing.assert_array_equal(approx.dense(), whole.dense())
+    again = len(calls) - len(set(calls))
+    assert again <= 16  # eight stored pairs are compared at every start
+    assert len(set(calls)) == whole.evaluations
+
+
+def named(function):
+    """Return it as a similarity that a store knows by its name."""
+    return fp.from_function(function, name="across", chunk=64)
+
+
+def lookup(a, b):
+    """Return a number that follows from a left and a right item."""
+    return float(np.sin(3 * a[1] + 0.1) * np.cos(b[1]) + (a[0] == "left"))
+
+
+@pytest.mark.parametrize("executor", ["threads:2", "processes:2"])
+def test_others_who_do_the_work_come_to_the_same(executor):
+    options = {"others": RIGHT, "budget": "20/item", "prior": PRIOR}
+    alone = fp.approximate(LEFT, lookup, **options)
+    together = fp.approximate(LEFT, lookup, executor=executor, **options)
+    np.testing.assert_array_equal(together.dense(), alone.dense())
+    assert together.evaluations == alone.evaluations
+
+
+def test_dask_comes_to_the_same():
+    distributed = pytest.importorskip("distributed")
+    options = {"others": RIGHT, "budget": "20/item", "prior": PRIOR}
+    alone = fp.approximate(LEFT, lookup, **options)
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        together = fp.approximate(LEFT, lookup, executor=client, **options)
+    np.testing.assert_array_equal(together.dense(), alone.dense())
+
+
+@pytest.mark.parametrize("method", ["auto", "sicur"])
+def test_a_report_of_two_sets_says_how_many_there_are_of_each(method, tmp_path):
+    matrix, prior = two_sets_of(M, N)
+    given = {"prior": prior} if method == "auto" else {}
+    approx = fitted(Across(matrix), method=method, **given)
+    left, right = ([f"{a} {b}" for a, b in side] for side in (LEFT, RIGHT))
+    write_report(approx, left, tmp_path / "page.html", others=right)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '"shape":[40,70]' in page
+    assert "of two sets" in page
+    with pytest.raises(fp.InputError, match="0 others for 70 items"):
+        write_report(approx, left, tmp_path / "page.html")

@@ -85,6 +85,9 @@ class Guide:
         parts = [part * share for part in parts]
         constant = np.sqrt(np.float32(_CONSTANT))
         parts.append(np.full((known.n, 1), constant, dtype=np.float32))
+        if known.sides is not None:
+            parts = [part[known.sides.right] for part in parts]
+            return cls(parts, *_across(known, prior))
         lines = known.line_indices("columns" if known.symmetric else "rows")
         if not len(lines):
             values = known.scattered()[1]
@@ -195,6 +198,24 @@ def _first_guess(
     weight = np.linalg.lstsq(np.stack(inputs, axis=1), aim, rcond=None)[0][1]
     curve = _Curve.through(cheap, aim - weight * effects[column])
     return effects, np.array([0.0, weight]), curve
+
+
+def _across(
+    known: Entries, prior: Prior | None
+) -> "tuple[NDArray[np.float64], NDArray[np.float64], _Curve | None]":
+    """Return what is known of right items before a left one is compared with them.
+
+    A curve of the prior; without one, their means in the rows that are known.
+    """
+    items, others = known.seekers
+    lines = np.intersect1d(known.line_indices("rows"), items)
+    curve = _of_scattered(known, prior, 1.0)
+    if curve is not None or not len(lines):
+        values = known.scattered()[1]
+        mean = float(values.mean()) if len(values) and curve is None else 0.0
+        return np.zeros(len(others)), np.array([mean, 0.0]), curve
+    effects = known.lines(lines, "rows")[:, others].mean(axis=0, dtype=np.float64)
+    return effects, np.array([0.0, 1.0]), None
 
 
 def _of_scattered(known: Entries, prior: Prior | None, unit: float) -> "_Curve | None":

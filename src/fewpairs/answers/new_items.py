@@ -63,12 +63,13 @@ class Projection:
         Exact where they were read, else what the approximation predicts. A student is
         not asked: it has vectors of the fitted items alone.
         """
-        n = self.approx.shape[0]
+        others = self.approx.known.seekers[1]
         call = "Projection.block"
         r = np.atleast_1d(positions_of(rows, len(self), call, most=1))
-        c = np.atleast_1d(positions_of(columns, n, call, most=1))
+        c = np.atleast_1d(positions_of(columns, len(others), call, most=1))
+        c = others[c]
         out = predict(self, r, c)
-        self.oracle.read.overlay(out, n + r, c)
+        self.oracle.read.overlay(out, self.approx.known.n + r, c)
         return out
 
     @cached_property
@@ -101,15 +102,22 @@ def project(
             "another method."
         )
         raise InputError(msg)
+    made = approx.model.prior is not None and approx.model.proposer is None
+    if approx.known.sides is not None and made:
+        msg = (
+            f"{name}: rows and columns that were read stand for a prior, and new items "
+            "are in none of them. Use .search(new_items), or fit with a prior."
+        )
+        raise InputError(msg)
     new_items = reader.checked(new_items, name)
     oracle = reader.outside(new_items, name)
     _check_prior(approx.model, prior, new_items, name)
-    new = approx.shape[0] + np.arange(len(new_items))
+    new = approx.known.n + np.arange(len(new_items))
     columns = approx.model.low_rank.left_map.landmarks
     X = _read(oracle, new, columns, approx.left.dtype)
     beside = _new_prior(approx.model, prior, new_items, X, name)
     across = approx.model.low_rank.right_map
-    if across is None:
+    if across is None or approx.known.sides is not None:
         rows = _two_sided(approx.model, approx.model.low_rank.left_map, X, beside)
     else:
         Y = _read(oracle, new, across.landmarks, X.dtype, rows=True)

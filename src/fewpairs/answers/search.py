@@ -74,13 +74,14 @@ def search(
 ) -> Found:
     """Find the most similar items of queries; see ``Approximation.search``."""
     call = "Approximation.search"
-    n = approx.shape[0]
+    m, n = approx.shape
     evaluations = check_whole(call, "evaluations", evaluations, least=1)
     rounds = check_whole(call, "rounds", rounds, least=1)
     new = check_flag(call, "new", new, none=True)
     reader = approx.reader("search")
-    asked = _asked(query, reader, n, new, call)
-    k = check_k(k, n if asked.new else n - 1, call, "items to find")
+    asked = _asked(query, reader, m, new, call)
+    itself = approx.known.sides is None and not asked.new
+    k = check_k(k, n - itself, call, "items to find")
     number = evaluations // reader.calls
     if number < k:
         msg = (
@@ -164,8 +165,8 @@ class _Sought:
     known: Entries  # what the fit has read
     oracle: Oracle
     positions: Indices  # of the queries, in the oracle
-    n: int
-    landmarks: Indices
+    others: Indices  # the items that are sought, of two sets the right ones
+    new: bool
     prior: Any  # has block(rows, columns), or None
     prior_rows: Indices
     approx: Approximation
@@ -175,7 +176,7 @@ class _Sought:
     def of(
         cls, approx: Approximation, reader: Reader, asked: _Asked, given: Any, call: str
     ) -> "_Sought":
-        n, m = approx.shape[0], len(asked.queries)
+        others, m = approx.known.seekers[1], len(asked.queries)
         prior = prior_of(approx)
         if not asked.new:
             at = np.asarray(asked.queries, dtype=np.int64)
@@ -184,8 +185,8 @@ class _Sought:
                 approx.known,
                 reader.oracle,
                 at,
-                n,
-                approx.landmarks,
+                others,
+                False,
                 prior,
                 at,
                 approx,
@@ -200,13 +201,28 @@ class _Sought:
             guide_of(approx),
             approx.known,
             oracle,
-            n + new,
-            n,
-            approx.landmarks,
+            approx.known.n + new,
+            others,
+            True,
             beside,
             new,
             approx,
         )
+
+    @property
+    def n(self) -> int:
+        """How many items are sought among."""
+        return len(self.others)
+
+    @property
+    def first(self) -> int:
+        """Where they begin among all items."""
+        return int(self.others[0])
+
+    @property
+    def itself(self) -> bool:
+        """Whether a query is among them."""
+        return not self.new and self.known.sides is None
 
     def found(self, k: int, number: int, rounds: int, shown: Progress) -> Found:
         proposed = self._proposed(number)
@@ -229,7 +245,9 @@ class _Sought:
 
     def _proposed(self, number: int) -> Indices | None:
         """Return the items that each query chooses from; ``None``: all."""
-        if (self.positions < self.n).all():
+        if self.known.sides is not None:
+            return None
+        if not self.new:
             return proposed(self.approx, self.positions, None, number)
         vectors = getattr(self.prior, "embeddings", None)
         return proposed(self.approx, None, vectors, number)
@@ -247,7 +265,7 @@ class _Sought:
             sizes = [len(some) for some in chosen]
             with self.oracle.lock:  # of several threads, count one's own
                 before = self.oracle.evaluations
-                i, j = np.repeat(own, sizes), np.concatenate(chosen)
+                i, j = np.repeat(own, sizes), self.first + np.concatenate(chosen)
                 values = self.oracle.pairs(i, j)
                 self.spent.append(self.oracle.evaluations - before)
             shown.advance(sum(sizes))
@@ -255,20 +273,22 @@ class _Sought:
 
         known, prior_rows = self._known(own), self.prior_rows[queries]
         # Landmarks spread over the items.
-        spread = self.landmarks if self.prior is None else None
+        landmarks = self.approx.landmarks
+        there = landmarks[landmarks >= self.first] - self.first
+        spread = there if self.prior is None and len(there) else None
         if pool is not None:
             return self._in_pools(
                 padded(pool, known[0], own, self.n), known, prior_rows, read, numbers
             )
         cheap = None
         if self.prior is not None:
-            cheap = self.prior.block(prior_rows, np.arange(self.n))
+            cheap = self.prior.block(prior_rows, self.others)
         return evaluate_in_rounds(
             self.guide,
             self.guide.start(cheap, len(queries)),
             known,
             read,
-            hidden=np.where(own < self.n, own, -1),
+            hidden=own if self.itself else np.full(len(own), -1),
             numbers=numbers,
             spread=spread,
         )
@@ -312,20 +332,19 @@ class _Sought:
         """
         at: list[Indices] = []
         scores: list[NDArray[Any]] = []
-        everything = np.arange(self.n)
         scattered = not (self.known.columns or self.known.rows or self._has_holes)
         for query in own:
-            if query < self.n and scattered:
+            if not self.new and scattered:
                 _, where, values = self.known.scattered_in_lines(query[None], "rows")
                 off = where != query
-                at.append(where[off])
+                at.append(where[off] - self.first)
                 scores.append(values[off])
                 continue
             known, values = np.zeros(self.n, dtype=bool), np.empty(self.n)
-            if query < self.n:
+            if not self.new:
                 row = np.full(self.n, query)
-                known, values = self.known.lookup(row, everything)
-                known[query] = False
+                known, values = self.known.lookup(row, self.others)
+                known[self.others == query] = False
             at.append(np.flatnonzero(known))
             scores.append(values[known])
         return at, scores

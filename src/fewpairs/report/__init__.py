@@ -31,6 +31,7 @@ def write_report(
     threshold: float | None = None,
     created: str = "",
     progress: Progress | None = None,
+    others: Iterable[str] | None = None,
 ) -> None:
     """Write one self-contained HTML file: certificate, map, neighbors, spectrum.
 
@@ -54,6 +55,9 @@ def write_report(
         When the approximation was made, in words.
     progress
         Told what is being done.
+    others
+        Of two sets, one text per right item. The map then has both sides, and an item's
+        neighbors are of the other one.
 
     Examples
     --------
@@ -68,14 +72,8 @@ def write_report(
     >>> page.startswith("<!doctype html>"), "http-equiv" in page
     (True, True)
     """
-    n = approx.shape[0]
-    texts = as_items(texts, "write_report", name="texts")
-    if len(texts) != n:
-        msg = (
-            f"write_report: {len(texts):,} texts for {n:,} items. Pass one text an "
-            "item, in the order of the matrix."
-        )
-        raise InputError(msg)
+    texts = _texts_of(approx, texts, others)
+    n = len(texts)
     told = progress or Silence()
     try:
         told.start("neighbors and map", None)
@@ -91,6 +89,7 @@ def write_report(
             "title": title,
             "created": created,
             "n": n,
+            "shape": None if approx.known.sides is None else list(approx.shape),
             "threshold": threshold,
             "items": shown,
             **_figures(approx, texts),
@@ -99,6 +98,26 @@ def write_report(
         told.finish()
     made = page("report.html", title, facts, _SCRIPTS)
     Path(path).write_text(made, encoding="utf-8")
+
+
+def _texts_of(
+    approx: Approximation, texts: Iterable[str], others: Iterable[str] | None
+) -> Sequence[str]:
+    """Return a text per item, of two sets those of the right after the left."""
+    sides = [("texts", texts)]
+    if approx.known.sides is not None:
+        sides.append(("others", others if others is not None else []))
+    found: list[str] = []
+    for (name, given), n in zip(sides, approx.shape, strict=False):
+        listed = as_items(given, "write_report", name=name)
+        if len(listed) != n:
+            msg = (
+                f"write_report: {len(listed):,} {name} for {n:,} items. Pass one text "
+                "an item, in the order of the matrix; of two sets texts and others."
+            )
+            raise InputError(msg)
+        found += listed
+    return found
 
 
 def _figures(approx: Approximation, texts: Sequence[str]) -> dict[str, Any]:

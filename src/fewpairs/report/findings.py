@@ -126,6 +126,10 @@ def _unread_error(approx: Approximation, fit: Model) -> float | None:
 def spectrum(approx: Approximation) -> Array:
     """Return the leading eigenvalues of the low-rank part, by magnitude."""
     left = approx.left.astype(np.float64)
+    if approx.known.sides is not None:
+        right = approx.right.astype(np.float64)
+        product = np.linalg.qr(left)[1] @ np.linalg.qr(right)[1].T
+        return np.asarray(np.linalg.svd(product, compute_uv=False)[:_VALUES])
     signs = approx.model.low_rank.signature
     if signs is not None:
         R = np.linalg.qr(left)[1]
@@ -142,7 +146,7 @@ def spectrum(approx: Approximation) -> Array:
 def core_values(approx: Approximation) -> Array | None:
     """Return the eigenvalues of the landmarks' own block of the matrix."""
     S = np.unique(approx.known.line_indices())
-    if len(S) < 3 or len(S) > 4_000:
+    if len(S) < 3 or len(S) > 4_000 or approx.known.sides is not None:
         return None
     core = np.asarray(approx.known.lines(S)[:, S], dtype=np.float64)
     values, _ = symmetric_eigen((core + core.T) / 2)

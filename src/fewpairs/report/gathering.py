@@ -43,7 +43,10 @@ def gather_items(
 ) -> dict[str, Any]:
     """Return everything that the map and the explorer show of these items."""
     k = min(_NEIGHBORS, len(items) - 1)
-    if len(items) == len(texts):
+    if approx.known.sides is not None:
+        k = min(k, *(len(part) for part in approx.known.sides.parted(items)))
+        indices, values = nearest_among(approx, items, k)
+    elif len(items) == len(texts):
         indices, values = approx.neighbors(k, progress=progress)
         values = values.astype(np.float64)
     else:
@@ -79,15 +82,22 @@ def gather_items(
 
 
 def nearest_among(approx: Approximation, items: Indices, k: int) -> Nearest:
-    """Return every item's k most similar among these, as positions among them."""
+    """Return every item's k most similar among these, as positions among them.
+
+    Of two sets, those on the other side.
+    """
+    known = approx.known
     n = len(items)
     indices = np.empty((n, k), dtype=np.int64)
     values = np.empty((n, k))
     step = max(1, _BLOCK // n)
     for start in range(0, n, step):
         part = np.arange(start, min(n, start + step))
-        block = approx.block(items[part], items).astype(np.float64)
+        block = approx.model.block(items[part], items).astype(np.float64)
+        known.overlay(block, items[part], items)
         block[np.arange(len(part)), part] = -np.inf
+        if known.sides is not None:
+            block[known.sides.within(items[part][:, None], items)] = -np.inf
         top = np.argpartition(-block, k - 1, axis=1)[:, :k]
         best = np.take_along_axis(block, top, axis=1)
         order = np.lexsort((top, -best), axis=1)

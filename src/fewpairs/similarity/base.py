@@ -230,6 +230,18 @@ class Similarity(ABC):
         """
         return self.bind([*new_items, *(items[int(t)] for t in positions)])
 
+    def beside_two(
+        self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
+    ) -> Scorer:
+        """Bind new left items, and after them some of the right ones.
+
+        ``positions`` are those of right items among ``items``, of which left ones come
+        first.
+        """
+        if self.by_position:
+            return self.beside(new_items, items, positions)
+        return self.bind_two(new_items, [items[int(t)] for t in positions])
+
     def bound_by(self, scorer: Scorer) -> "Similarity":  # noqa: ARG002
         """Return the same, with what became known when it was bound."""
         return self

@@ -191,6 +191,27 @@ class _MatrixSimilarity(Similarity):
             raise InputError(msg)
         return _TableScorer(self.matrix)
 
+    def beside_two(
+        self,
+        new_items: Sequence[Any],
+        items: Sequence[Any],  # noqa: ARG002
+        positions: Indices,
+    ) -> Scorer:
+        """Return a scorer of new rows: their similarities to all columns."""
+        m, n = self.shape
+        try:
+            rows = np.asarray(new_items)
+        except Exception:  # noqa: BLE001 - ragged, or no array at all
+            rows = np.empty(0, dtype=object)
+        if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
+            msg = (
+                f"fewpairs.from_matrix: new items of shape {rows.shape} and dtype "
+                f"{rows.dtype}; a precomputed matrix knows no items. Pass an (m, {n}) "
+                "array: the similarities of m new items to the others."
+            )
+            raise InputError(msg)
+        return _TableScorer(rows[:, positions - m])
+
     def beside(
         self,
         new_items: Sequence[Any],

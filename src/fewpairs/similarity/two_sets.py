@@ -96,6 +96,13 @@ class TwoSets(Similarity):
         left, right = items[: self.given], items[self.given :]
         return _Across(self.similarity.bind_two(left, right), self.given)
 
+    def beside(
+        self, new_items: Sequence[Any], items: Sequence[Any], positions: Indices
+    ) -> Scorer:
+        """Bind new left items beside some right ones."""
+        bound = self.similarity.beside_two(new_items, items, positions)
+        return _Across(bound, len(new_items))
+
     def bound_by(self, scorer: Scorer) -> "TwoSets":
         """Return the same, where the scorer has dropped items."""
         if scorer.kept is None:

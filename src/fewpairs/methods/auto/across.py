@@ -18,7 +18,8 @@ from fewpairs.similarity.priors import Prior
 __all__ = ["AcrossStage"]
 
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
-_LINES = 0.5  # share of the budget that buys rows and columns, without a prior
+_LINES = 0.7  # share of the budget that buys rows and columns, without a prior
+_DRAWN, _DRAWN_SHARE = 60, 0.05  # random pairs that tell how far these hold
 _FEWEST = 4  # of each that tell more than effects do
 _HELD = 1e-6  # unexplained share of the variance that counts as none
 
@@ -28,7 +29,7 @@ class AcrossStage:
 
     With a prior that random pairs confirm, as of few evaluations per item (`FewStage`):
     random pairs, then rounds of what looks most similar, best of every left item first.
-    Without one, half of the budget buys as many rows as columns. Where these hold the
+    Without one, most of the budget buys as many rows as columns. Where these hold the
     whole matrix (`Crossing`) they answer, and are all that is read; else what they say
     takes the place of the prior.
     """
@@ -51,10 +52,10 @@ class AcrossStage:
         """Spend it; ``in_range`` tells values that single precision can square."""
         spending = self._spending
         stage = FewStage(spending, prior, "across")
-        confirmed = stage.look(spending.left)
+        if prior is None:
+            stage.draw(max(_DRAWN, int(_DRAWN_SHARE * spending.budget)))
+        confirmed = prior is not None and stage.look(spending.left)
         stage.prior = prior = stage.prior if confirmed else None
-        if not len(stage.random()[2]):
-            stage.draw(spending.left)
         if not in_range(stage.random()[2]):
             stage.draw(spending.left)
             why = "values too large or small for anything else"

@@ -33,7 +33,9 @@ function showHead() {
   byId("created").textContent = data.created ? `fewpairs report · ${data.created.slice(0, 10)}` : "fewpairs report";
   byId("title").textContent = data.title;
   byId("lead").append(
-    make("b", {}, `${whole(data.n)} items`), " make ", make("b", {}, `${whole((data.n * (data.n - 1)) / 2)} pairs`),
+    ...(data.shape
+      ? [make("b", {}, `${whole(data.shape[0])} × ${whole(data.shape[1])}`), " items of two sets make ", make("b", {}, `${whole(data.shape[0] * data.shape[1])} pairs`)]
+      : [make("b", {}, `${whole(data.n)} items`), " make ", make("b", {}, `${whole((data.n * (data.n - 1)) / 2)} pairs`)]),
     `. ${whole(bill.evaluations)} evaluations were paid for`,
     c.unread ? `; the other ${percent(c.unread)} of the pairs are predicted.` : ": all pairs were read, nothing is predicted.",
   );

@@ -127,6 +127,46 @@ class Scorer(ABC):
         """
         return self.block(rows, columns)
 
+    # --- what is known before it is evaluated -------------------------------------
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether ``upper_bound`` or ``may_reach`` tells more than nothing."""
+        kind = type(self)
+        own = kind.upper_bound is Scorer.upper_bound
+        return not (own and kind.may_reach is Scorer.may_reach)
+
+    @property
+    def prunes(self) -> bool:
+        """Whether asking ``may_reach`` takes less time than evaluating a block."""
+        return self.has_bounds
+
+    def upper_bound(
+        self,
+        i: Indices,
+        j: Indices,  # noqa: ARG002 - for those who know more
+    ) -> NDArray[np.float64]:
+        """Return numbers that the similarity of i[t] to j[t] is never above.
+
+        Override it where something quick proves that a pair cannot be similar: lengths,
+        counts, norms. It takes no evaluation. A bound must hold for what ``pairs`` and
+        ``block`` return, their rounding included. Infinite, as here: nothing is known.
+        """
+        return np.full(len(i), np.inf)
+
+    def may_reach(
+        self, rows: Indices, columns: Indices, least: float
+    ) -> NDArray[np.bool_]:
+        """Tell which pairs of a block may be as similar as ``least``.
+
+        Override it where whole blocks are quicker, or a quick bound can go before a
+        better one. Pairs of which it says no are excluded by proof: they are not read.
+        """
+        i = np.repeat(rows, len(columns))
+        j = np.tile(columns, len(rows))
+        found = self.upper_bound(i, j) >= least
+        return np.asarray(found).reshape(len(rows), len(columns))
+
 
 class Similarity(ABC):
     """A recipe for scoring two items; knows nothing of matrices or budgets.

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from fewpairs.checks import check_whole, shown
 from fewpairs.errors import InputError
+from fewpairs.once import once
 from fewpairs.similarity.base import Scorer, Similarity, check_texts, cut, made_of
+from fewpairs.similarity.string_bounds import StringBounds, has_bounds
 from fewpairs.types import Indices
 
 __all__ = ["SCORERS", "StringSimilarity"]
@@ -119,6 +121,7 @@ _ROW = 256  # pairs of one left text from which on they are a row of a block
 _WORTH_THREADS = 1e6  # nanoseconds of work; starting threads takes a tenth of that
 # What a stopping score may be too high by, after its own rounding and float32's.
 _SLACK = 1e-6
+_WORTH_BOUNDS = 500.0  # nanoseconds a pair; below, RapidFuzz itself stops as early
 
 
 class StringSimilarity(Similarity):
@@ -246,6 +249,8 @@ class _StringScorer(Scorer):
         self._texts = np.empty(len(texts), dtype=object)
         self._texts[:] = texts
         self._scale = facts.scale
+        bounded = has_bounds(similarity.scorer) and similarity.weights is None
+        self._bounded = similarity.scorer if bounded else None
         self._process = process
         self._workers = similarity.workers
         mean = sum(map(len, texts)) / max(1, len(texts))
@@ -296,6 +301,30 @@ class _StringScorer(Scorer):
             **self._options,
         )
         return self._scaled(np.asarray(found))
+
+    @property
+    def has_bounds(self) -> bool:
+        return self._bounded is not None
+
+    @property
+    def prunes(self) -> bool:
+        return self.has_bounds and self._each > _WORTH_BOUNDS
+
+    def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+        return np.ones(len(i)) if self._bounds is None else self._bounds.pairs(i, j)
+
+    def may_reach(
+        self, rows: Indices, columns: Indices, least: float
+    ) -> NDArray[np.bool_]:
+        if self._bounds is None:
+            return super().may_reach(rows, columns, least)
+        return self._bounds.may_reach(rows, columns, least)
+
+    @once
+    def _bounds(self) -> StringBounds | None:
+        if self._bounded is None:
+            return None
+        return StringBounds(self._texts.tolist(), self._bounded)
 
     def _scaled(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         # Divided, not multiplied by 0.01: 85 becomes the number nearest to 0.85.

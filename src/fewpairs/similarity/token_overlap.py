@@ -140,6 +140,16 @@ class _OverlapScorer(Scorer):
         a, b = self._sizes[cut(rows)][:, None], self._sizes[cut(columns)][None, :]
         return self._ratio(common, a, b)
 
+    @property
+    def prunes(self) -> bool:
+        return False  # a sparse product takes hardly longer than its bound
+
+    def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+        """The smaller set, at most, is in common; a last digit more for rounding."""
+        a, b = self._sizes[i], self._sizes[j]
+        most = self._ratio(np.minimum(a, b), a, b)
+        return np.asarray(most.astype(np.float64) * (1 + 1e-6))
+
     def _ratio(
         self, common: NDArray[np.float32], a: NDArray[Any], b: NDArray[Any]
     ) -> NDArray[np.float32]:

@@ -140,6 +140,28 @@ class _Across(Scorer):
         """Return what the scorer says."""
         return self._bound.spent()
 
+    @property
+    def has_bounds(self) -> bool:
+        """As the scorer has."""
+        return self._bound.has_bounds
+
+    @property
+    def prunes(self) -> bool:
+        """As the scorer does."""
+        return self._bound.prunes
+
+    def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+        """Return the scorer's bounds of the left and the right item of every pair."""
+        return self._bound.upper_bound(np.minimum(i, j), np.maximum(i, j))
+
+    def may_reach(
+        self, rows: Indices, columns: Indices, least: float
+    ) -> NDArray[np.bool_]:
+        """Tell which pairs of left rows and right columns may reach ``least``."""
+        if len(rows) and rows[0] >= self.split:
+            return self._bound.may_reach(columns, rows, least).T
+        return self._bound.may_reach(rows, columns, least)
+
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the similarity of the left to the right item of every pair."""
         left, right = np.minimum(i, j), np.maximum(i, j)

@@ -291,9 +291,12 @@ def _relaxed(
 
 @njit(nogil=True, cache=True)
 def pair_distances(
-    vectors: Any, bags: Any, a: Any, b: Any, scale: float, out: Any
+    vectors: Any, bags: Any, a: Any, b: Any, scale: float, relaxed: bool, out: Any
 ) -> None:
-    """Write the distances of single pairs of documents, costs made on the spot."""
+    """Write the distances of single pairs of documents, costs made on the spot.
+
+    With ``relaxed``, lower bounds.
+    """
     longest = 0
     for t in range(len(a)):
         longest = max(longest, bags.start[a[t] + 1] - bags.start[a[t]])
@@ -314,6 +317,13 @@ def pair_distances(
                 cost[i * width + j] = _distance(vectors, rows[i], columns[j])
             for j in range(m, width):
                 cost[i * width + j] = INFINITE
+        if relaxed:
+            for i in range(n):
+                rows[i] = i
+            for j in range(m):
+                columns[j] = j
+            out[t] = _relaxed(cost, width, n, m, supply, rows, demand, columns, offer)
+            continue
         _column_minima(cost, n, width, offer)
         out[t] = solve(cost, n, m, supply, demand, offer, tree, _TOLERANCE * scale)
 

@@ -105,7 +105,9 @@ def pair_distances(
     j: NDArray[np.int64],
     *,
     threads: int,  # noqa: ARG001
+    relaxed: bool = False,
 ) -> NDArray[np.float64]:
-    """Return the distances of single pairs."""
+    """Return the distances, or lower bounds, of single pairs."""
+    distance = relaxed_distance if relaxed else document_distance
     pairs = zip(i, j, strict=True)
-    return np.array([document_distance(corpus, a, b) for a, b in pairs], dtype=float)
+    return np.array([distance(corpus, a, b) for a, b in pairs], dtype=float)

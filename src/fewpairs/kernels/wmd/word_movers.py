@@ -91,16 +91,25 @@ def block_distances(
 
 
 def pair_distances(
-    corpus: Corpus, i: Indices, j: Indices, *, threads: int
+    corpus: Corpus, i: Indices, j: Indices, *, threads: int, relaxed: bool = False
 ) -> NDArray[np.float64]:
-    """Return the distances of single pairs; below 0 where none was found."""
+    """Return the distances of single pairs; below 0 where none was found.
+
+    With ``relaxed``, lower bounds.
+    """
     out = np.empty(len(i))
     # Views and read-only arrays would be compiled for anew.
     i, j = (np.require(places, np.int64, ["C", "W"]) for places in (i, j))
 
     def work(part: slice) -> None:
         documents.pair_distances(
-            corpus.vectors, corpus.bags, i[part], j[part], corpus.scale, out[part]
+            corpus.vectors,
+            corpus.bags,
+            i[part],
+            j[part],
+            corpus.scale,
+            relaxed,
+            out[part],
         )
 
     lengths = np.diff(corpus.bags.start)

@@ -93,9 +93,18 @@ class Cuda:
         return out
 
     def pair_distances(
-        self, corpus: Corpus, i: Indices, j: Indices, *, threads: int
+        self,
+        corpus: Corpus,
+        i: Indices,
+        j: Indices,
+        *,
+        threads: int,
+        relaxed: bool = False,
     ) -> NDArray[np.float64]:
-        """Return the distances of single pairs; below 0 where none was found."""
+        """Return the distances of single pairs; below 0 where none was found.
+
+        With ``relaxed``, lower bounds.
+        """
         del threads
         out = np.empty(len(i))
         lengths = np.diff(corpus.bags.start)
@@ -103,7 +112,7 @@ class Cuda:
             part = slice(start, start + _PAIRS)
             most = self._segment(len(i[part]))
             segments, order = of_pairs(lengths, i[part], j[part], most)
-            self._solve(corpus, segments, order, False, out[part])
+            self._solve(corpus, segments, order, relaxed, out[part])
         return out
 
     def _segment(self, pairs: int) -> int:

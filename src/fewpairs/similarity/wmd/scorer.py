@@ -1,7 +1,5 @@
 """Word mover's distance: what it takes to move one text's words to another's."""
 
-import os
-import re
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -20,13 +18,16 @@ from fewpairs.checks import (
     check_whole,
     refuse,
 )
-from fewpairs.errors import InputError, MissingExtraError
+from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.blas_threads import cores
 from fewpairs.kernels.wmd import reference
 from fewpairs.kernels.wmd.bags import Corpus
 from fewpairs.kernels.wmd.segments import MOST_NODES
+from fewpairs.once import once
 from fewpairs.similarity.base import Scorer, Similarity, made_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.wmd.distance_bounds import DistanceBounds
+from fewpairs.similarity.wmd.kernels import kernel_on
 from fewpairs.similarity.wmd.word_bags import bags_of, vectors_of
 from fewpairs.similarity.wmd.word_vectors import word_vectors
 from fewpairs.types import Indices
@@ -138,7 +139,7 @@ class WMD(Similarity):
         stop_words = as_items(_ordered(self.stop_words), call, name="stop_words")
         if not all(isinstance(word, str) for word in stop_words):
             raise refuse(call, "stop_words", self.stop_words, "a collection of words")
-        _kernel(self.device)  # say now if it is not there
+        kernel_on(self.device)  # say now if it is not there
         object.__setattr__(self, "vectors", word_vectors(self.vectors))
         object.__setattr__(self, "stop_words", frozenset(stop_words))
 
@@ -252,7 +253,7 @@ class WMDScorer(Scorer):
             vectors_of(similarity.vectors, counts, normalize=similarity.normalize), bags
         )
         self._threads = similarity.threads or cores()
-        self._kernel = _kernel(similarity.device)
+        self._kernel = kernel_on(similarity.device)
         self.backend = f"compiled code, {self._threads} threads"
         if self._kernel is reference:
             self.backend = "SciPy's linear programming"
@@ -318,64 +319,31 @@ class WMDScorer(Scorer):
         self._far(out, rows[:, None], columns[None, :])
         return out
 
+    @property
+    def has_bounds(self) -> bool:
+        """Distances of centroids, and relaxed ones, are never above the exact ones."""
+        return True
+
+    def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+        """Return exp(−γ·relaxed distance), a little above for rounding."""
+        return self._bounds.pairs(i, j)
+
+    def may_reach(
+        self, rows: Indices, columns: Indices, least: float
+    ) -> NDArray[np.bool_]:
+        """Tell which pairs may be as similar, by centroids and relaxed distances."""
+        return self._bounds.may_reach(rows, columns, least)
+
+    @once
+    def _bounds(self) -> DistanceBounds:
+        return DistanceBounds(
+            self._corpus,
+            self._gamma,
+            self._kernel,
+            threads=self._threads,
+            rough=self.backend.startswith("CuPy"),
+        )
+
     def _fall_back(self, i: int, j: int) -> float:
         self.fallbacks += 1
         return reference.document_distance(self._corpus, i, j)
-
-
-def _kernel(device: str | None) -> Any:
-    """Return what solves: the native kernel, its twin, or that of a GPU."""
-    number = None if device is None else _number_of(device)
-    asked = os.environ.get("FEWPAIRS_KERNEL", "native")
-    if asked == "reference":
-        return reference
-    if asked != "native":
-        msg = (
-            f"fewpairs.WMD: the environment variable FEWPAIRS_KERNEL is {asked!r}; set "
-            "it to 'native' or 'reference', or unset it."
-        )
-        raise InputError(msg)
-    if number is not None:
-        return _on_gpu(number)
-    try:
-        from fewpairs.kernels.wmd import word_movers
-    except ImportError as error:
-        msg = (
-            'fewpairs.WMD needs numba. Run: pip install "fewpairs[wmd]" (or set '
-            "FEWPAIRS_KERNEL=reference for SciPy's linear programming, a thousand "
-            "times slower)"
-        )
-        raise MissingExtraError(msg) from error
-    return word_movers
-
-
-def _number_of(device: str) -> int:
-    named = re.fullmatch(r"cuda(?::(\d+))?", str(device))
-    if named is None:
-        msg = (
-            f"fewpairs.WMD: device is {device!r}; pass 'cuda', 'cuda:1' for the second "
-            "GPU and so on, or None for the cores."
-        )
-        raise InputError(msg)
-    return int(named[1] or 0)
-
-
-def _on_gpu(number: int) -> Any:
-    try:
-        from fewpairs.kernels.wmd.word_movers_cuda import Cuda, count_gpus
-
-        there = count_gpus()
-    except ImportError as error:
-        msg = (
-            "fewpairs.WMD: a GPU needs CuPy. Run: pip install "
-            '"fewpairs[cuda]", or pip install cupy-cuda12x where CUDA is 12.'
-        )
-        raise MissingExtraError(msg) from error
-    if number >= there:
-        msg = (
-            f"fewpairs.WMD: device is 'cuda:{number}', and CuPy sees {there} "
-            f"GPU{'' if there == 1 else 's'}. Pass another one, or leave device out to "
-            "solve on the cores."
-        )
-        raise InputError(msg)
-    return Cuda(number)

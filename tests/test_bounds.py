@@ -61,7 +61,7 @@ def check(scorer, n):
 
 @pytest.mark.parametrize("name", BOUNDED)
 def test_no_excluded_pair_of_strings_reaches_the_threshold(name):
-    texts = strings(600, seed=len(name))
+    texts = strings(350, seed=len(name))
     check(fp.StringSimilarity(name).bind(texts), len(texts))
 
 
@@ -86,13 +86,13 @@ def test_scorers_without_a_bound_exclude_nothing():
 
 @pytest.mark.parametrize("kind", ["jaccard", "dice", "overlap", "cosine"])
 def test_no_excluded_pair_of_token_sets_reaches_the_threshold(kind):
-    texts = [" ".join(text) for text in strings(400, seed=7)]
+    texts = [" ".join(text) for text in strings(250, seed=7)]
     check(fp.TokenOverlap(kind).bind(texts), len(texts))
 
 
 @pytest.mark.parametrize("gamma", [0.3, 6.0])
 def test_no_excluded_pair_by_word_movers_distance_reaches_the_threshold(gamma):
-    texts = random_texts(200) + random_texts(200)
+    texts = random_texts(100) + random_texts(100)
     scorer = fp.WMD((WORDS, vectors()), gamma=gamma).bind(texts)
     assert scorer.prunes
     values, upper = check(scorer, len(texts))

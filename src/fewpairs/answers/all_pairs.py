@@ -14,7 +14,7 @@ from fewpairs.fingerprint import fingerprint
 from fewpairs.kernels.linalg.top_lists import TopLists
 from fewpairs.ledger.pass_records import PassRecords
 from fewpairs.matrix.moments import Moments
-from fewpairs.matrix.tiles import Tile
+from fewpairs.matrix.tiles import Tile, count_excluded
 from fewpairs.memory import available_memory, gibibytes
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
@@ -40,12 +40,13 @@ def level_of(threshold: float, precision: np.dtype[Any]) -> float:
 class AllPairs:
     """Every item's k most similar others, the pairs above a threshold, the moments.
 
-    Evaluations: all n(n−1)/2 pairs, but for those that are known; the diagonal is not
-    looked at. Memory: of order n·k and the pairs above the threshold. Tiles are taken
-    in a fixed order, whoever evaluates them, so the answer does not depend on that.
-    With a ledger on disk, what was found is written down as the pass goes on, with the
-    number of tiles that it is from; one that is started again goes on from there, and
-    comes to the same answer.
+    Evaluations: all n(n−1)/2 pairs, but for those that are known and those that cannot
+    reach what is wanted, by proof (``Scorer.may_reach``); the diagonal is not looked
+    at. Memory: of order n·k and the pairs above the threshold. Tiles are taken in a
+    fixed order, whoever evaluates them, so the answer does not depend on that. With a
+    ledger on disk, what was found is written down as the pass goes on, with the number
+    of tiles that it is from; one that is started again goes on from there, and comes to
+    the same answer.
 
     Parameters
     ----------
@@ -69,6 +70,8 @@ class AllPairs:
     ----------
     done, k
         Tiles that were taken; others that are kept of each item.
+    excluded
+        Pairs that were not read, because they provably lie below the band.
     """
 
     def __init__(
@@ -91,7 +94,7 @@ class AllPairs:
         self._found: list[tuple[Indices, Indices, NDArray[Any]]] = []
         self._number, self._looked_at = 0, 0
         self._moments = np.zeros(2) if moments else None
-        self.done = 0
+        self.done = self.excluded = 0
         side = oracle.tiles.side
         self.name = fingerprint([oracle.n, side, k, threshold, band, moments])[:16]
         self._resume(records.read(self.name))
@@ -167,6 +170,8 @@ class AllPairs:
             with np.errstate(over="ignore", under="ignore"):
                 # Not by BLAS, whose threads would wait for each other.
                 self._moments += once.sum(), np.einsum("i,i->", once, once)
+        if self.least is not None:
+            self.excluded += count_excluded(tile, values)
         self._looked_at += tile.pairs
         self.done += 1
         if self._number > _MANY:
@@ -219,7 +224,7 @@ class AllPairs:
 
     def _write(self) -> None:
         arrays: dict[str, NDArray[Any]] = {
-            "done": np.array([self.done, self._looked_at])
+            "done": np.array([self.done, self._looked_at, self.excluded])
         }
         if self._lists is not None:
             partner, value = self._lists.result()
@@ -236,7 +241,8 @@ class AllPairs:
     def _resume(self, found: dict[str, NDArray[Any]] | None) -> None:
         if found is None:
             return
-        self.done, self._looked_at = (int(t) for t in found["done"])
+        counts = (*(int(t) for t in found["done"]), 0)  # 0.1 excluded nothing
+        self.done, self._looked_at, self.excluded = counts[:3]
         if self._lists is not None:
             self._lists.partner = found["partner"].copy()
             self._lists.value = found["value"].copy()

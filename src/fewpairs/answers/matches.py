@@ -90,6 +90,8 @@ class Matches:
     candidate_margin, known, checked
         Pairs predicted above threshold − candidate_margin were checked; pairs of the
         result that had been read before; candidates evaluated now.
+    excluded
+        Pairs that provably do not reach the threshold, and were not read.
     ties
         Of one to one: rows with another candidate as similar as the one they got.
 
@@ -116,6 +118,7 @@ class Matches:
     candidate_margin: float = 0.0
     known: int = 0
     checked: int = 0
+    excluded: int = 0
     ties: int = 0
 
     @property

@@ -74,14 +74,19 @@ def _paid(matches: "Matches") -> str:
     left, right = matches.sides
     everything = left.n * (left.n - 1) // 2 if matches.one_set else left.n * right.n
     share = matches.evaluations / everything if everything else 1.0
-    return f"{matches.evaluations:,} evaluations of {everything:,} pairs ({share:.2%})"
+    words = f"{matches.evaluations:,} evaluations of {everything:,} pairs ({share:.2%})"
+    if matches.excluded:
+        words += f"; {matches.excluded:,} cannot reach the threshold, by proof"
+    return words
 
 
 def missed_in_words(matches: "Matches") -> str:
     """Return what is known of pairs above the threshold that were not found."""
     missed = matches.missed
     if matches.way is not None and matches.way.exact:
-        return "none, all pairs were read"
+        return "none, all pairs were read" + (
+            " that could be among them" if matches.excluded else ""
+        )
     words = []
     if missed is not None and missed.hidden:
         words.append(

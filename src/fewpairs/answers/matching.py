@@ -92,6 +92,9 @@ def find_matches(
         keys = np.unique(np.concatenate([i * n + j, low * n + high]))
         i, j = keys // n, keys % n
     known, values = approx.known.lookup(i, j)
+    possible = known | _may_reach(approx, i, j, level)
+    excluded = int((~possible).sum())
+    i, j, known, values = i[possible], j[possible], known[possible], values[possible]
     new = np.flatnonzero(~known)
     if most is not None and len(new) > most and cut:
         best = np.argsort(-_answers(approx, i[new], j[new]), kind="stable")[:most]
@@ -120,6 +123,7 @@ def find_matches(
         candidate_margin=margin,
         known=int(known[keep].sum()),
         checked=len(new),
+        excluded=excluded,
         missed=_missed(approx, threshold, margin),
         evaluations=len(new) * approx.reader("find_matches").calls if len(new) else 0,
     )
@@ -168,7 +172,8 @@ def exact_matches(
         threshold=float(threshold),
         sides=sides,
         others=sweep.near(),
-        checked=sweep.pairs,
+        checked=sweep.pairs - sweep.excluded,
+        excluded=sweep.excluded,
         missed=NOTHING_MISSED,
         evaluations=paid,
         way=way,
@@ -198,6 +203,14 @@ def sides_of(approx: Approximation) -> tuple[Side, Side]:
 def _answers(approx: Approximation, i: Indices, j: Indices) -> NDArray[Any]:
     """Return what is answered for positions on the axis of all items."""
     return approx.pairs(i, j - first_right(approx))
+
+
+def _may_reach(
+    approx: Approximation, i: Indices, j: Indices, least: float
+) -> NDArray[np.bool_]:
+    if approx.source is None:
+        return np.ones(len(i), dtype=bool)
+    return approx.source.reader.may_reach(i, j, least)
 
 
 def read_pairs(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from math import isqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.matrix.entries import Entries
 from fewpairs.types import Indices
 
-__all__ = ["KnownBands", "Tile", "TileGrid"]
+__all__ = ["KnownBands", "Tile", "TileGrid", "count_excluded"]
 
 # A triangle of this size is read as single pairs; a larger one is cut into a square
 # and two smaller triangles, so that scorers see whole blocks.
@@ -47,6 +47,16 @@ class Tile(NamedTuple):
     def columns(self) -> Indices:
         """Items of the columns."""
         return np.arange(self.left, self.right)
+
+
+def count_excluded(tile: Tile, values: NDArray[Any]) -> int:
+    """Return how many pairs of a tile were not read, being out of reach: −∞.
+
+    >>> count_excluded(Tile(0, 1, 1, 3), np.array([[0.5, -np.inf]]))
+    1
+    """
+    no_pairs = len(values) * (len(values) + 1) // 2 if tile.triangle else 0
+    return int(np.isneginf(values).sum()) - no_pairs
 
 
 class TileGrid:

@@ -136,6 +136,7 @@ def open_oracle(
         ledger=own_ledger,
         progress=progress or Silence(),
         lock=lock or own_ledger.lock,
+        proof=scorer if scorer.prunes else None,
     )
     if found.checked is not None:  # they have been paid for
         i, j = found.checked

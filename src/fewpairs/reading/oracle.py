@@ -22,6 +22,7 @@ from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.filling import Filler
 from fewpairs.reading.run_entries import ReadSoFar, RunEntries
 from fewpairs.reading.tile_reader import TileReader
+from fewpairs.similarity.base import Scorer
 from fewpairs.types import Indices
 
 __all__ = ["Oracle"]
@@ -72,6 +73,8 @@ class Oracle:
         Told what is being done.
     lock
         Held while a request is answered.
+    proof
+        Says which pairs cannot reach what is wanted of a tile; ``None``: nothing does.
 
     Attributes
     ----------
@@ -90,6 +93,7 @@ class Oracle:
         ledger: Ledger,
         progress: Progress,
         lock: AbstractContextManager[Any],
+        proof: Scorer | None = None,
     ) -> None:
         self.cost, self.account = cost, account
         self.n, self.symmetric = cost.n, cost.symmetric
@@ -98,7 +102,7 @@ class Oracle:
         self._ledger, self._progress, self.lock = ledger, progress, lock
         evaluator.averages = cost.calls == 2
         self._filler = Filler(evaluator, ledger, symmetric=cost.symmetric)
-        self._tiles = TileReader(cost, entries, account, evaluator, dtype)
+        self._tiles = TileReader(cost, entries, account, evaluator, dtype, proof=proof)
 
     @property
     def read(self) -> Entries:
@@ -231,7 +235,7 @@ class Oracle:
 
         They are neither kept nor entered as read: memory does not grow with them. What
         is known is not evaluated again. ``take`` gets a tile and its values, −∞ below
-        and on the diagonal of a triangle.
+        and on the diagonal of a triangle, and where ``least`` is out of reach by proof.
 
         Parameters
         ----------

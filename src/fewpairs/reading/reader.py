@@ -113,6 +113,13 @@ class Reader:
         """Calls of the similarity that an entry takes: 2 where orders are averaged."""
         return 2 if self._symmetrize and not self._reading.symmetric else 1
 
+    def may_reach(self, i: Indices, j: Indices, least: float) -> NDArray[np.bool_]:
+        """Tell which pairs may be as similar as ``least``; no evaluation."""
+        # The average of both orders may reach what one of them does not.
+        if not self._scorer.has_bounds or self.calls == 2:
+            return np.ones(len(i), dtype=bool)
+        return np.asarray(self._scorer.upper_bound(i, j) >= least)
+
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float64]:
         """Return exact similarities; known ones are free, others counted and kept."""
         with self.oracle.lock, self._session():

@@ -14,14 +14,24 @@ from fewpairs.matrix.tiles import KnownBands, Tile, TileGrid
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.run_entries import RunEntries
+from fewpairs.similarity.base import Scorer
 
 __all__ = ["TileReader"]
 
+_FEW = 0.5  # share of a tile that may reach what is wanted, and is read by itself
 _SMALL = 64  # rows of a tile that is read as single pairs, if anything is known
 
 
 class TileReader:
-    """Reads tiles of a symmetric matrix for an oracle; see ``Oracle.stream``."""
+    """Reads tiles of a symmetric matrix for an oracle; see ``Oracle.stream``.
+
+    Parameters
+    ----------
+    cost, entries, account, evaluator, dtype
+        As the oracle's.
+    proof
+        Its ``may_reach`` says which pairs need not be read; ``None``: all are.
+    """
 
     def __init__(
         self,
@@ -30,7 +40,10 @@ class TileReader:
         account: Account,
         evaluator: Evaluator,
         dtype: np.dtype[Any],
+        *,
+        proof: Scorer | None = None,
     ) -> None:
+        self.proof = proof
         self.grid = TileGrid(cost.n, evaluator.chunk, cost.split)
         self._calls = cost.calls
         self._entries, self._account = entries, account
@@ -76,8 +89,9 @@ class TileReader:
         """Return what is to be evaluated of a tile, in one call or several."""
         rows, columns = tile.rows, tile.columns
         both, known = self._calls == 2, bands.meet(tile)
-        self._account.charged += tile.pairs * self._calls
-        if not tile.triangle and not known:
+        possible = self._possible(tile, least)
+        if not tile.triangle and not known and possible is None:
+            self._account.charged += tile.pairs * self._calls
             self._account.afford(tile.pairs * self._calls)
             task = Task(rows, columns, True, both, least)
             yield _Part(tile, None, None, True), task
@@ -88,6 +102,12 @@ class TileReader:
         if tile.triangle:
             values[np.tril_indices(len(values))] = -np.inf
         missing = np.isnan(values)
+        excluded = 0
+        if possible is not None:
+            proven = missing & ~possible
+            values[proven], missing[proven] = -np.inf, False
+            excluded = int(proven.sum())
+        self._account.charged += (tile.pairs - excluded) * self._calls
         self._account.afford(int(missing.sum()) * self._calls)
         pieces = list(_pieces(missing, blocks=self._evaluator.blocks))
         if not pieces:
@@ -96,6 +116,13 @@ class TileReader:
             at = np.ix_(r, c) if block else (r, c)
             task = Task(rows[r], columns[c], block, both, least if block else None)
             yield _Part(tile, values, at, number == len(pieces)), task
+
+    def _possible(self, tile: Tile, least: float | None) -> NDArray[np.bool_] | None:
+        """Return the pairs that may reach ``least``; ``None``: too many, read all."""
+        if self.proof is None or least is None:
+            return None
+        possible = self.proof.may_reach(tile.rows, tile.columns, least)
+        return None if possible.mean() > _FEW else possible
 
 
 class _Part(NamedTuple):

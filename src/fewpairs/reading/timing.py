@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.top_lists import TopLists
 from fewpairs.matrix.entries import Entries
-from fewpairs.matrix.tiles import Tile
+from fewpairs.matrix.tiles import Tile, count_excluded
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
@@ -123,7 +123,10 @@ def time_tiles(
     def read(some: list[Tile]) -> tuple[float, int]:
         before, started = oracle.evaluations, time.perf_counter()
         oracle.stream(some, values.__setitem__, least=least)
-        return time.perf_counter() - started, oracle.evaluations - before
+        seconds, done = time.perf_counter() - started, oracle.evaluations - before
+        if least is not None:  # what is out of reach takes its time, too
+            done += sum(count_excluded(tile, values[tile]) for tile in some)
+        return seconds, done
 
     waiting = tiles[:-1] or tiles
     while waiting and sum(seconds for seconds, _ in took) < 2 * _SECONDS:

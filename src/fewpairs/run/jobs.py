@@ -20,7 +20,7 @@ from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
 from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
-from fewpairs.similarity.base import Similarity
+from fewpairs.similarity.base import Scorer, Similarity
 
 __all__ = [
     "CANDIDATE_SHARE",
@@ -162,7 +162,7 @@ def duplicates(
             job.ledger.passes,
             job.scorer.dtype,
             threshold=threshold,
-            band=band_of(job.recipe),
+            band=band_of(job.recipe, job.scorer),
             moments=False,
         )
         way = job.choose(oracle, sweep)
@@ -179,10 +179,10 @@ def options(given: dict[str, Any]) -> dict[str, Any]:
     return {name: given[name] for name in OPTIONS}
 
 
-def band_of(similarity: Similarity) -> float:
+def band_of(similarity: Similarity, scorer: Scorer) -> float:
     """Return how far below a threshold pairs are looked at, to be shown."""
-    if similarity.bounds is None:
-        return float(np.inf)
+    if similarity.bounds is None:  # not at all, where that spares reading them
+        return 0.0 if scorer.prunes else float(np.inf)
     low, high = similarity.bounds
     return _BAND * (high - low)
 

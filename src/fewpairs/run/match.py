@@ -146,7 +146,7 @@ def _sweep(job: Job, oracle: Oracle, threshold: float | None, depth: int) -> All
     records, dtype = job.ledger.passes, job.scorer.dtype
     if threshold is None:
         return AllPairs(oracle, records, dtype, k=depth, moments=False)
-    band = band_of(job.recipe)
+    band = band_of(job.recipe, job.scorer)
     return AllPairs(
         oracle, records, dtype, threshold=threshold, band=band, moments=False
     )

@@ -155,13 +155,12 @@ class StringBounds:
         a, b = self._lengths[rows][:, None], self._lengths[columns][None, :]
         found = _rounded(self._formulas.letters(a, b, np.minimum(a, b)), a, b) >= least
         r, c = np.nonzero(found)
-        for formula, counts in (
-            (self._formulas.letters, lambda: self._letters),
-            (self._formulas.grams, lambda: self._grams),
-        ):
-            if formula is not None and len(r):
-                upper = self._bounded(formula, counts(), rows[r], columns[c])
-                r, c = r[upper >= least], c[upper >= least]
+        i, j = rows[r], columns[c]
+        keep = self._bounded(self._formulas.letters, self._letters, i, j) >= least
+        r, c, i, j = r[keep], c[keep], i[keep], j[keep]
+        if self._formulas.grams is not None:
+            keep = self._bounded(self._formulas.grams, self._grams, i, j) >= least
+            r, c = r[keep], c[keep]
         found[:] = False
         found[r, c] = True
         return np.asarray(found)

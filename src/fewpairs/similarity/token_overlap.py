@@ -145,7 +145,7 @@ class _OverlapScorer(Scorer):
         return False  # a sparse product takes hardly longer than its bound
 
     def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
-        """The smaller set, at most, is in common; a last digit more for rounding."""
+        """Return what it is if all of the smaller set is in common, rounded up."""
         a, b = self._sizes[i], self._sizes[j]
         most = self._ratio(np.minimum(a, b), a, b)
         return np.asarray(most.astype(np.float64) * (1 + 1e-6))

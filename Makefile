@@ -27,8 +27,9 @@ bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one ru
 docs: $(VENV)/.installed-docs  ## build the site into build/site
 	$(BIN)/mkdocs build --strict
 
-bench-peers: $(VENV)/.installed-experiments  ## other libraries on the same tasks, into docs/peers.md
+bench-peers: $(VENV)/.installed-experiments $(VENV)/peers/.installed  ## other libraries on the same tasks, into docs/peers.md and docs/linking.md
 	$(BIN)/python -m experiments.peers
+	$(BIN)/python -m benchmarks linking
 
 reproduce: $(VENV)/.installed-experiments  ## the paper's tables and figures, into docs/lab/reproduction.md
 	$(BIN)/python -m experiments
@@ -66,6 +67,12 @@ $(VENV)/.browser: $(VENV)/.installed-test
 
 $(VENV)/.installed-experiments: $(VENV)/.installed constraints.txt
 	$(PIP) install -e '.[experiments]' -c constraints.txt
+	@touch $@
+
+# Libraries for linking, apart from ours: they need an older pandas.
+$(VENV)/peers/.installed: benchmarks/linking/requirements.txt $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip --disable-pip-version-check --quiet install -r $<
 	@touch $@
 
 $(VENV)/.installed-%: $(VENV)/.installed

@@ -28,8 +28,8 @@ ALL = (
     "search",
     "clusters",
 )
-LONG = ("few", "index", "backends", "exact", "texts")  # long: run when named
-OPTIONS = ("few", "larger", "exact", "texts")  # those that take any
+LONG = ("few", "index", "backends", "exact", "texts", "linking")  # long: run when named
+OPTIONS = ("few", "larger", "exact", "texts", "linking")  # those that take any
 
 if sys.argv[1:2] == ["beside"]:
     importlib.import_module("benchmarks.beside").run(sys.argv[2:])

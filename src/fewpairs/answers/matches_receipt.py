@@ -67,7 +67,14 @@ def _assigned(matches: "Matches") -> str:
         else f"{matches.ties:,} matched rows have another candidate as similar, and of "
         "those the order of the rows decides"
     )
-    return f"the best assignment among {candidates:,} candidates; {ties}"
+    words = f"the best assignment among {candidates:,} candidates; {ties}"
+    alone = len(matches.unmatched.left)
+    if matches.threshold is None and alone:
+        words += (
+            f"; {alone:,} left rows stay unmatched, since others have all of their "
+            "candidates: a larger k gives them more"
+        )
+    return words
 
 
 def _paid(matches: "Matches") -> str:

@@ -114,6 +114,14 @@ def test_mistakes_end_in_one_line_that_says_the_cure(fewpairs, case):
     assert done.stderr.count("error:") == 1
 
 
+def test_one_to_one_with_too_few_partners_is_refused(fewpairs, tmp_path):
+    (tmp_path / "few.jsonl").write_text('{"name": "Jon"}\n{"name": "Ada"}\n', "utf-8")
+    done = fewpairs("--one-to-one", right="few.jsonl")
+    assert done.returncode == 2
+    assert "3 left rows and 2 right ones" in " ".join(done.stderr.split())
+    assert fewpairs("--one-to-one", "-t", "0.5", right="few.jsonl").returncode == 0
+
+
 def test_ids_that_repeat_and_empty_files_are_refused(fewpairs, tmp_path):
     (tmp_path / "twice.csv").write_text("id,who\n1,a\n1,b\n", encoding="utf-8")
     done = fewpairs("-t", "0.5", "--left-id", "id", left="twice.csv")

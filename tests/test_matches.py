@@ -98,6 +98,8 @@ def test_borderline_pairs_are_the_nearest_on_both_sides():
     values = np.sort(K[np.triu_indices(120, 1)])
     above, below = values[values >= 0.5][:10], values[values < 0.5][-10:]
     assert near.similarity == pytest.approx(np.concatenate([below, above])[::-1])
+    assert near.threshold is None
+    assert "some of the evaluated pairs" in str(near)
     assert np.array_equal(near.similarity, K[near.left, near.right])
     everything = found.borderline(10_000)
     assert len(everything) == len(found) + 1_000
@@ -226,6 +228,27 @@ def test_every_kind_of_input_keeps_its_columns(kind):
     whole = found.to_polars(unmatched=True)
     assert whole["left"].to_list() == [0, 1, 3]
     assert whole["right"].to_list() == [2, None, None]
+
+
+def test_what_pandas_has_not_is_nothing_elsewhere(tmp_path):
+    frame = pd.DataFrame(
+        {
+            "name": NAMES,
+            "when": pd.to_datetime(["2001", None, "2002", None]),
+            "number": pd.array([1, None, 3, None], dtype="Int64"),
+            "thing": [None, {"x": 1}, [1], "a"],
+            "mixed": [1, 2.5, 3, 4],
+        }
+    )
+    found = fp.duplicates(frame, RATIO, 0.8, column="name")
+    whole = found.to_polars(unmatched=True)
+    assert whole["left_when"].is_null().to_list() == [False, True, True]
+    assert whole["left_number"].to_list() == [1, None, None]
+    assert whole["left_thing"].to_list() == [None, {"x": 1}, "a"]
+    found.to_csv(tmp_path / "out.csv", unmatched=True)
+    text = (tmp_path / "out.csv").read_text(encoding="utf-8")
+    assert "NaT" not in text
+    assert "NA>" not in text
 
 
 def test_records_are_shown_by_their_fields():

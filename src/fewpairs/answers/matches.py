@@ -162,8 +162,8 @@ class Matches:
     def margin(self) -> NDArray[np.float64]:
         """How far the left row's next evaluated pair lies below; NaN: none was kept.
 
-        Pairs far below a threshold are not kept: NaN then means that no other comes
-        near.
+        Of pairs below a threshold only the nearest are kept: NaN then says that the
+        next lies below it.
         """
         return self._standing[1]
 
@@ -221,8 +221,9 @@ class Matches:
         """
         k = check_whole("Matches.borderline", "k", k, least=1)
         if self.threshold is None:
-            order = np.argsort(self.margin, kind="stable")[:k]  # NaN comes last
-            return self.with_pairs(self.pairs.at(order), Pairs.none())
+            order = np.argsort(self.margin, kind="stable")  # NaN comes last
+            after = self.pairs.at(order[k:]).plus(self.others)
+            return self._some(self.pairs.at(order[:k]), after)
         pool = self.pairs.plus(self.others)
         off = np.abs(pool.similarity - self.threshold)
         above = pool.similarity >= self.threshold
@@ -231,7 +232,7 @@ class Matches:
         under = min(len(low), max(k // 2, k - len(high)))
         chosen = np.concatenate([high[: k - under], low[:under]])
         rest = np.setdiff1d(np.arange(pool.number), chosen)
-        return self.with_pairs(pool.at(chosen), pool.at(rest))
+        return self._some(pool.at(chosen), pool.at(rest))
 
     def to_pandas(self, *, unmatched: bool = False) -> Any:
         """Return a pandas DataFrame: a row a match, with the input's own columns.
@@ -279,6 +280,11 @@ class Matches:
         lost = candidates.at(~found.chosen).plus(below)
         made = self.with_pairs(candidates.at(found.chosen), lost)
         return replace(made, one_to_one=True, ties=found.ties)
+
+    def _some(self, pairs: Pairs, others: Pairs) -> "Matches":
+        """Return pairs that nobody has asked for as matches."""
+        plain = replace(self, threshold=None, k=None, one_to_one=False, missed=None)
+        return plain.with_pairs(pairs, others)
 
     # --- in words ------------------------------------------------------------------
 

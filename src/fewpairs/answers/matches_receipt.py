@@ -45,7 +45,7 @@ def _asked(matches: "Matches") -> str:
         words.append(f"the {matches.k} most similar of every left row")
     if matches.one_to_one:
         words.append("one to one")
-    return ", ".join(words)
+    return ", ".join(words) or "some of the evaluated pairs"
 
 
 def _found(matches: "Matches") -> str:

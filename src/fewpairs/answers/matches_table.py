@@ -62,10 +62,21 @@ def as_polars(matches: "Matches", *, unmatched: bool) -> Any:
     made = {
         name: values
         if isinstance(values, (np.ndarray, polars.Series))
-        else polars.Series(name, listed(values), strict=False)
+        else _for_polars(polars, name, list(listed(values)))
         for name, values in columns.items()
     }
     return polars.DataFrame(made)
+
+
+def _for_polars(polars: Any, name: str, values: list[Any]) -> Any:
+    """Return a column of the kind that its values have; of several kinds, objects."""
+    try:
+        return polars.Series(name, values)
+    except (TypeError, polars.exceptions.PolarsError):
+        there = [value for value in values if value is not None]
+        if all(isinstance(value, (int, float)) for value in there):
+            return polars.Series(name, values, strict=False)
+        return polars.Series(name, values, dtype=polars.Object)
 
 
 def write_csv(matches: "Matches", path: str, *, unmatched: bool) -> None:

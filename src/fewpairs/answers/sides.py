@@ -150,7 +150,14 @@ def taken(column: Any, rows: Indices) -> Any:
 
 
 def listed(values: Any) -> Sequence[Any]:
-    """Return values as a list of plain Python objects."""
+    """Return values as a list of plain Python objects; ``None`` where pandas has none.
+
+    pandas' own marks of what is missing are nothing that others know.
+    """
+    if hasattr(values, "isna"):
+        gone = listed(np.asarray(values.isna()))
+        pairs = zip(values.tolist(), gone, strict=True)
+        return [None if missing else value for value, missing in pairs]
     for way in ("to_pylist", "tolist", "to_list"):
         if hasattr(values, way):
             return list(getattr(values, way)())

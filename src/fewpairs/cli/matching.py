@@ -33,14 +33,14 @@ __all__ = ["match"]
 _LISTED = 20
 _INPUT = "Input"
 
-_File = Annotated[
-    str,
-    typer.Argument(
+
+def _file(side: str) -> Any:
+    return typer.Argument(
+        metavar=side,
         help="Rows: lines, or a CSV, TSV, JSONL or Parquet file (also .gz); one of the "
         "two may be -, standard input.",
         show_default=False,
-    ),
-]
+    )
 
 
 def _columns_of(side: str) -> Any:
@@ -63,8 +63,8 @@ def _id_of(side: str) -> Any:
 
 @options.spelled_out
 def match(
-    left: _File,
-    right: _File,
+    left: Annotated[str, _file("LEFT")],
+    right: Annotated[str, _file("RIGHT")],
     similarity: options.SimilarityName,
     *,
     threshold: Annotated[
@@ -182,7 +182,7 @@ def _side(file: Input, option: str, ids: str | None) -> Side:
     names: list[Any] = [position + 1 for position in file.positions]
     if ids is not None:
         at = place_of(ids, file.table, file.name)
-        names = [row[at] for row in rows]
+        names = [None if row[at] is ABSENT else row[at] for row in rows]
     columns = {
         name: [None if row[t] is ABSENT else row[t] for row in rows]
         for t, name in enumerate(distinct_names(file.table.columns))
@@ -213,7 +213,8 @@ def _tell(found: Matches, say: Out) -> None:
         text += [("right", True), ("text", False)]
         say.table(f"matches{more}", text, cells)
     for name, line in receipt_lines(found).items():
-        say.say(f"{name}: {line}")
+        if name != "way":  # it was noted before
+            say.say(f"{name}: {line}")
 
 
 def _rows(found: Matches, *, unmatched: bool) -> Rows:

@@ -35,8 +35,12 @@ _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 # Share of the budget for a prior that nobody asked for, of one set and of two.
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 _TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
-_ROUNDS = 8
-_BY_PRIOR = 0.3, 0.1  # shares of the first round, and of the others, by the prior alone
+# Rounds with a student, by purpose; of many items a round takes long.
+_ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
+_MANY, _ROUNDS_OF_MANY = 20_000, 8
+# Shares of the first round, and of the others, by the prior alone; the second where
+# nothing but neighbors counts.
+_BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
 # The same where it explains much; half as many random pairs are then enough.
 _BY_GOOD_PRIOR = 0.5, 0.5
 # Share of the others that is read where a student is in doubt, by purpose.
@@ -114,7 +118,7 @@ class FewStage:
         self._drawn: list[tuple[Indices, Indices, NDArray[Any]]] = [
             (none, none, np.empty(0))
         ]
-        self._by_prior = _BY_PRIOR
+        self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
         self.chosen = 0  # pairs read by what looked most similar
 
     @property
@@ -320,10 +324,13 @@ class _Trained:
     """A student, trained on from round to round."""
 
     answers = True
-    rounds, expands, scores_all = _ROUNDS, 1, 4
+    expands, scores_all = 1, 4
 
-    def __init__(self, student: Student, timed: TimedTraining, times: int) -> None:
+    def __init__(
+        self, student: Student, timed: TimedTraining, times: int, rounds: int
+    ) -> None:
         self.student = student
+        self.rounds = rounds
         self._timed = timed
         self._times = times
         self._pairs = 0
@@ -348,9 +355,12 @@ class _Trained:
         pairs = stage.spending.budget // stage.spending.calls
         each, most = _MORE_STEPS[by]
         times = min(max(1, pairs // each), most)
-        steps = times * (_ROUNDS * _STEPS + _LAST_STEPS)
+        rounds = _ROUNDS[stage.purpose]
+        if stage.spending.n > _MANY:
+            rounds = min(rounds, _ROUNDS_OF_MANY)
+        steps = times * (rounds * _STEPS + _LAST_STEPS)
         timed = TimedTraining(student, oracle, seconds, steps, rng)
-        return cls(student, timed, times)
+        return cls(student, timed, times, rounds)
 
     def learn(self, training: _Read, *, last: bool, label: str) -> None:
         """Train on what was read."""

@@ -7,7 +7,7 @@ __all__ = ["random_share"]
 # Random pairs per item: so many, and a share of the budget, up to another share.
 _RANDOM = {
     "balanced": (3.0, 0.1, 0.75),
-    "neighbors": (2.0, 0.08, 0.6),
+    "neighbors": (4.0, 0.05, 0.75),
     "entries": (3.0, 0.6, 0.9),
     "across": (2.0, 0.08, 0.5),  # of two sets
 }

@@ -8,10 +8,13 @@ from scipy.sparse import csgraph
 from sklearn.metrics import adjusted_rand_score
 
 import fewpairs as fp
+from fewpairs.answers import candidates
 from fewpairs.answers.above import pairs_above
+from fewpairs.answers.candidates import Proposer, View
 from fewpairs.answers.matching import find_matches
 from fewpairs.answers.pools import padded
 from fewpairs.errors import FewpairsWarning, MissingExtraError
+from fewpairs.kernels.linalg.top_products import product_search
 from fewpairs.similarity.priors import Prior
 from tests.conftest import in_groups
 
@@ -188,6 +191,20 @@ def test_pools_are_distinct_of_one_width_and_never_hold_the_query():
 
 
 # --- without the library of the index ---------------------------------------------
+
+
+@pytest.mark.parametrize("parts", [0, 1, 2, 5])
+def test_what_a_gpu_looks_for_ahead_comes_with_its_own_items(monkeypatch, parts):
+    X = in_groups(60).astype(np.float32)
+    on_cores = product_search(X, "blocks")
+    monkeypatch.setattr(candidates, "product_search", lambda held, by: on_cores)
+    ahead, plain = (Proposer([View(X)], by=by) for by in ("cuda", "blocks"))
+    rows = [np.arange(10 * t, 10 * t + 10) for t in range(parts)]
+    found = list(ahead.in_turn(iter(rows), 4))
+    assert len(found) == parts
+    for asked, (given, near) in zip(rows, found, strict=True):
+        np.testing.assert_array_equal(given, asked)
+        np.testing.assert_array_equal(near, plain.of(asked, 4))
 
 
 def test_a_missing_index_library_is_named_with_its_install(large, monkeypatch):

@@ -8,7 +8,9 @@ is a pair that neither product ranks high and that was never read.
 """
 
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,6 +127,27 @@ class Proposer:
             for t in range(len(self._views))
         ]
         return np.hstack([nothing, *found])
+
+    def in_turn(
+        self, parts: Iterable[Indices], count: int
+    ) -> Iterator[tuple[Indices, Indices]]:
+        """Yield parts of the items, each with what `of` returns for it.
+
+        A GPU looks for the next part while this one is being used.
+        """
+        if self._by != "cuda":
+            for rows in parts:
+                yield rows, self.of(rows, count)
+            return
+        with ThreadPoolExecutor(1) as beside:
+            ahead: deque[tuple[Indices, Future[Indices]]] = deque()
+            for rows in parts:
+                ahead.append((rows, beside.submit(self.of, rows, count)))
+                if len(ahead) > 1:
+                    before, found = ahead.popleft()
+                    yield before, found.result()
+            for before, found in ahead:
+                yield before, found.result()
 
     def by_prior(self, vectors: NDArray[Any], count: int) -> Indices:
         """Return (len(vectors), count) positions for new items, by the last view.

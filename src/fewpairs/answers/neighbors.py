@@ -184,8 +184,8 @@ def _proposed(
     n = approx.shape[0]
     known = known_best(approx.known, k)
     found = []
-    for rows in chunks(n, 2 * most + 2 * k):
-        partners = np.hstack([proposing.of(rows, most), known[rows]])
+    for rows, proposed in proposing.in_turn(chunks(n, 2 * most + 2 * k), most):
+        partners = np.hstack([proposed, known[rows]])
         found.append(rank(approx, rows, partners, k))
         shown.advance(len(rows))
     return (

@@ -281,11 +281,16 @@ def test_an_approximation_of_two_sets_is_matched_and_asked_again_pays_nothing():
     assert found.evaluations == len(scored.calls) - before
     assert (partner[found.left] == found.right).mean() > 0.9
     assert approx.match(k=1).evaluations == 0
+    assert approx.match(threshold=0.3).evaluations > 0
+    assert approx.match(threshold=0.3).evaluations == 0
+    approx = fp.approximate(None, K, budget=0.2, prior=prior)
     few = approx.match(threshold=0.3, evaluations=5)
     assert few.evaluations <= 5
     assert np.array_equal(few.similarity, K[few.left, few.right])
     every = approx.match(one_to_one=True)
     assert len(every) == len(partner)
+    assert every.evaluations <= 10 * len(partner)
+    assert len(approx.match(k=1, evaluations=0).unmatched.left) < len(partner)
     assert found.to_pandas()["left_item"].tolist()[0][0] == "left"
 
 
@@ -318,8 +323,8 @@ def test_rows_whose_candidates_are_all_taken_stay_unmatched_and_the_receipt_says
     found = fp.match(None, None, K, one_to_one=True, k=1, budget=1.0)
     assert len(found) == len({*found.right}) == 2
     assert len(found.unmatched.left) == 1
-    assert "1 left rows stay unmatched" in str(found)
-    assert "a larger k gives them more" in str(found)
+    assert "nothing is left for 1 left row," in str(found)
+    assert "a larger k gives more" in str(found)
     assert len(fp.match(None, None, K, one_to_one=True, k=3, budget=1.0)) == 3
 
 
@@ -337,15 +342,16 @@ def test_many_pairs_are_found_by_their_candidates(monkeypatch):
 def test_a_budgeted_run_that_goes_on_pays_nothing_and_answers_the_same(tmp_path):
     texts = [f"{a} {b}" for a in ("red", "green", "blue", "black") for b in range(30)]
     left, right = texts[::2], texts[1::2]
-    similarity, store = fp.StringSimilarity("levenshtein"), tmp_path / "paid"
-    options = {"k": 2, "budget": 0.4, "store": store}
-    first = fp.match(left, right, similarity, **options)
-    again = fp.match(left, right, similarity, **options)
-    assert first.evaluations > 0
-    assert again.evaluations <= 8  # a few are checked again
-    for name in ("left", "right", "similarity", "margin"):
-        one, other = getattr(first, name), getattr(again, name)
-        assert np.array_equal(one, other, equal_nan=True)
+    similarity, store = fp.StringSimilarity("levenshtein"), tmp_path
+    for asked in ({"k": 2}, {"threshold": 0.8}, {"one_to_one": True}):
+        options = {"budget": 0.4, "store": store / next(iter(asked)), **asked}
+        first = fp.match(left, right, similarity, **options)
+        again = fp.match(left, right, similarity, **options)
+        assert 0 < first.evaluations <= 0.4 * len(left) * len(right)
+        assert again.evaluations <= 8  # a few are checked again
+        for name in ("left", "right", "similarity", "margin"):
+            one, other = getattr(first, name), getattr(again, name)
+            assert np.array_equal(one, other, equal_nan=True)
 
 
 def test_rows_that_a_similarity_drops_keep_their_places():

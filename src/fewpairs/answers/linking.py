@@ -87,8 +87,10 @@ def link(
     best, after = looking.nearest(depth, "items", extra=not one_to_one)
     made = Matches(*Pairs.none(), threshold=None, sides=sides_of(approx), k=k)
     if one_to_one:
+        # What right rows like best is taken where it is known: left ones are to be
+        # matched, and there may be many more right ones.
         own = min(depth, approx.shape[0])
-        more, _ = looking.nearest(own, "others", extra=False)
+        more, _ = looking.nearest(own, "others", extra=False, rounds=0)
         both = best.plus(more.turned())
         keys = both.left * approx.shape[1] + both.right
         made = made.assigned(both.at(np.unique(keys, return_index=True)[1]), after)
@@ -104,15 +106,13 @@ class _Looking:
         self, approx: Approximation, most: int | None, progress: Progress
     ) -> None:
         self._approx, self._most, self._progress = approx, most, progress
-        self.checked = 0
+        # Calls of the similarity; candidates; calls, those of a ledger included, by
+        # which the limit goes: a run that goes on then answers the same.
+        self.spent = self.checked = self._charged = 0
 
-    @property
-    def spent(self) -> int:
-        """Calls of the similarity."""
-        calls = self._approx.reader("match").calls if self.checked else 1
-        return self.checked * calls
-
-    def nearest(self, depth: int, of: str, *, extra: bool) -> tuple[Pairs, Pairs]:
+    def nearest(
+        self, depth: int, of: str, *, extra: bool, rounds: int = _ROUNDS
+    ) -> tuple[Pairs, Pairs]:
         """Return the best evaluated of every row, and those that come after.
 
         A row's candidates are the best by what is answered. Those among the first
@@ -127,21 +127,16 @@ class _Looking:
         value = found.similarities.astype(np.float64)
         own = np.repeat(np.arange(rows), partner.shape[1]).reshape(partner.shape)
         read = self._known(own, partner, of)
-        for _ in range(_ROUNDS):
-            order = np.argsort(-value, axis=1, kind="stable")[:, :wanted]
-            first = np.zeros(value.shape, dtype=bool)
-            np.put_along_axis(first, order, values=True, axis=1)
-            chosen = self._allowed(first & ~read, value)
+        for _ in range(rounds):
+            place = _places(value)
+            chosen = self._allowed((place < wanted) & ~read, place, value)
             if not len(chosen[0]):
                 break
             value[chosen] = self._evaluate(own[chosen], partner[chosen], of)
             read[chosen] = True
         value[~read] = -np.inf
-        order = np.argsort(-value, axis=1, kind="stable")
-        place = np.empty_like(order)
-        np.put_along_axis(place, order, np.arange(value.shape[1]), axis=1)
         pairs = Pairs(own[read], partner[read], value[read])
-        best = place[read] < depth
+        best = _places(value)[read] < depth
         return pairs.at(best), pairs.at(~best)
 
     def _known(self, own: Indices, partner: Indices, of: str) -> NDArray[np.bool_]:
@@ -154,26 +149,39 @@ class _Looking:
         return (own, partner + first) if of == "items" else (partner, own + first)
 
     def _allowed(
-        self, wanted: NDArray[np.bool_], value: NDArray[np.float64]
+        self,
+        wanted: NDArray[np.bool_],
+        place: Indices,
+        value: NDArray[np.float64],
     ) -> tuple[Indices, Indices]:
-        """Return which candidates may be evaluated: those predicted highest."""
+        """Return which candidates may be evaluated: the best of every row first."""
         row, column = np.nonzero(wanted)
-        if self._most is None:
+        if self._most is None or not len(row):
             return row, column
         calls = self._approx.reader("match").calls
-        left = max(0, self._most // calls - self.checked)
+        left = max(0, self._most - self._charged) // calls
         if len(row) > left:
-            best = np.argsort(-value[row, column], kind="stable")[:left]
+            best = np.lexsort((-value[row, column], place[row, column]))[:left]
             row, column = row[best], column[best]
         return row, column
 
     def _evaluate(self, own: Indices, partner: Indices, of: str) -> NDArray[np.float64]:
         i, j = self._axis(own, partner, of)
         reader = self._approx.reader("match")
-        before = reader.evaluations
+        before, charged = reader.evaluations, reader.charged
         values = read_pairs(self._approx, i, j, self._progress)
-        self.checked += (reader.evaluations - before) // reader.calls
+        self.spent += reader.evaluations - before
+        self._charged += reader.charged - charged
+        self.checked += len(i)
         return values
+
+
+def _places(value: NDArray[np.float64]) -> Indices:
+    """Return which place, from 0 on, every entry has in its row."""
+    order = np.argsort(-value, axis=1, kind="stable")
+    place = np.empty_like(order)
+    np.put_along_axis(place, order, np.arange(value.shape[1])[None, :], axis=1)
+    return place
 
 
 def check_asked(call: str, threshold: object, k: object, *, one_to_one: object) -> None:

@@ -64,17 +64,21 @@ def _assigned(matches: "Matches") -> str:
     ties = (
         "no row had another candidate as similar"
         if not matches.ties
-        else f"{matches.ties:,} matched rows have another candidate as similar, and of "
-        "those the order of the rows decides"
+        else f"for {_rows(matches.ties)} another candidate is as similar, and of those "
+        "the order decides"
     )
     words = f"the best assignment among {candidates:,} candidates; {ties}"
     alone = len(matches.unmatched.left)
     if matches.threshold is None and alone:
         words += (
-            f"; {alone:,} left rows stay unmatched, since others have all of their "
-            "candidates: a larger k gives them more"
+            f"; nothing is left for {_rows(alone)}, since others have all of their "
+            "candidates: a larger k gives more"
         )
     return words
+
+
+def _rows(number: int) -> str:
+    return "1 left row" if number == 1 else f"{number:,} left rows"
 
 
 def _paid(matches: "Matches") -> str:

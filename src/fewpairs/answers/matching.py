@@ -108,6 +108,7 @@ def find_matches(
             "the margin, or allow more."
         )
         raise BudgetError(msg, needed=len(new), allowed=most)
+    before = _paid(approx)
     values[new] = read_pairs(approx, i[new], j[new], progress or Silence())
     keep = values >= level
     values = np.where(keep, np.maximum(values, threshold), values)
@@ -125,7 +126,7 @@ def find_matches(
         checked=len(new),
         excluded=excluded,
         missed=_missed(approx, threshold, margin),
-        evaluations=len(new) * approx.reader("find_matches").calls if len(new) else 0,
+        evaluations=_paid(approx) - before,
     )
 
 
@@ -211,6 +212,11 @@ def _may_reach(
     if approx.source is None:
         return np.ones(len(i), dtype=bool)
     return approx.source.reader.may_reach(i, j, least)
+
+
+def _paid(approx: Approximation) -> int:
+    """Return the calls of the similarity since the fit."""
+    return 0 if approx.source is None else approx.source.reader.evaluations
 
 
 def read_pairs(

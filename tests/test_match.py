@@ -206,6 +206,12 @@ REFUSED = {
         {"left": pd.Series(MESSY, index=[0, 1, 1]), "k": 1},
         r"the index of left repeats.*left\.reset_index",
     ),
+    "ids that are lists, and repeat": (
+        {"right": [{"n": c, "k": [1]} for c in CLEAN], "k": 1}
+        | {"right_column": "n", "right_id": "k"},
+        r"the column 'k' of right repeats: '\[1\]'",
+    ),
+    "ids of a list": ({"right_id": "key", "k": 1}, "column is 'key', and right"),
     "a string for a list": ({"left": "Jon", "k": 1}, "left is 'Jon'"),
     "a name for a similarity": ({"similarity": "ratio", "k": 1}, "StringSimilarity"),
 }

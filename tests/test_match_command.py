@@ -3,7 +3,8 @@
 import csv
 import json
 
-import pyarrow.parquet
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.commands import run_here
@@ -49,10 +50,15 @@ def test_links_are_written_with_the_columns_of_both_files(fewpairs, tmp_path):
 def test_the_best_of_every_row_go_to_parquet_and_jsonl(fewpairs, tmp_path):
     done = fewpairs("--top", "2", "-o", "out.parquet")
     assert done.returncode == 0, done.stderr
-    table = pyarrow.parquet.read_table(tmp_path / "out.parquet")
+    table = pq.read_table(tmp_path / "out.parquet")
     assert table.num_rows == 6
     assert table["rank"].to_pylist().count(1) == 3
     assert fewpairs("--top", "1", "-o", "out.jsonl").returncode == 0
+    parquet = {"right": "right.parquet"}
+    columns = {"name": RIGHT, "key": [4, 5, 6]}
+    pq.write_table(pa.table(columns), tmp_path / "right.parquet")
+    done = fewpairs("--top", "1", "--right-id", "key", "--json", **parquet)
+    assert {pair["right"] for pair in json.loads(done.stdout)["pairs"]} <= {4, 5, 6}
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["right_key"] for line in lines} <= {0, 1, 2}
 

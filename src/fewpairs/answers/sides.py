@@ -1,6 +1,6 @@
 """Side: the rows of a table or a list, how they are called and what they hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -122,7 +122,9 @@ def check_names(side: Side, call: str, name: str, ids: Any) -> None:
     if side.names is None:
         return
     seen: dict[Any, int] = {}
-    for t, label in enumerate(listed(side.names)):
+    for t, name_of_row in enumerate(listed(side.names)):
+        hashes = isinstance(name_of_row, Hashable)
+        label = name_of_row if hashes else repr(name_of_row)
         if label in seen:
             what = "index" if ids is None else f"column {ids!r}"
             cure = (

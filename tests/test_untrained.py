@@ -7,13 +7,14 @@ import fewpairs as fp
 from fewpairs.kernels.linalg.item_ridges import item_ridges
 from fewpairs.methods.auto.confirming import confirms, tops_stand_out
 from fewpairs.methods.auto.correcting import Correcting
+from fewpairs.methods.auto.first_look import FirstLook
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 from tests.test_few import hubs_and_topics, quality, reranked
 
 N = 500
-BUDGETS = (1, 2, 5, 10, 20, 28)  # scattered pairs, up to 6 % of all
+BUDGETS = (1, 2, 5, 10, 20, 28, 40, 50, 75, 100, 125, 150)  # up to 30 % of all pairs
 NOISE = {"good": 0.05, "mediocre": 0.3}
 
 
@@ -50,14 +51,14 @@ def test_no_budget_is_below_re_ranking_and_each_adds_to_the_last(K, kind):
     simple = np.array([reranked(K, prior, p * N // 2) for p in BUDGETS])
     assert (found > simple - 0.02).all(), (found, simple)
     assert (np.diff(found) > -0.02).all(), found
-    assert (np.diff(r2) > -0.05).all(), r2
+    assert (np.diff(r2) > -0.03).all(), r2
 
 
-@pytest.mark.parametrize("per_item", [2, 10, 28])
+@pytest.mark.parametrize("per_item", [2, 10, 28, 50, 100])
 def test_a_useless_prior_is_no_worse_than_none(K, per_item):
     without, useless = (run(K, per_item, p) for p in (None, prior_of("useless")))
-    assert useless[0] > without[0] - 0.05
-    assert useless[1] > without[1] - 0.05
+    assert useless[0] > without[0] - 0.03
+    assert useless[1] > without[1] - 0.03
 
 
 def test_a_prior_that_knows_only_near_duplicates_is_used():
@@ -92,6 +93,69 @@ def test_pairs_that_a_prior_puts_first_stand_out_only_if_they_do():
     assert not tops_stand_out(rng.standard_normal(40), values)
     assert not tops_stand_out(np.zeros(40), np.zeros(300))
     assert not tops_stand_out(np.empty(0), values)
+
+
+# --- the first look -------------------------------------------------------------------
+
+
+def test_what_two_pairs_of_an_item_share_tells_how_many_pairs_effects_call_for():
+    rng = np.random.default_rng(0)
+    prior = Prior.of_embeddings(rng.standard_normal((N, 6)).astype(np.float32))
+    i = rng.integers(N, size=1_500)
+    j = (i + 1 + rng.integers(N - 1, size=1_500)) % N
+    noise, effects = rng.standard_normal(1_500), rng.standard_normal(N)
+    both = effects[i] + effects[j]
+
+    def called_for(values):
+        return FirstLook(prior, i, j, values, rng).pairs_per_item()
+
+    assert called_for(noise) < 2
+    assert called_for(0.2 * both + noise) < called_for(both + noise)
+    assert called_for(both + 0.1 * noise) == pytest.approx(7.1, abs=0.2)
+
+
+def low_rank_beside(prior_weight):
+    """Return a matrix of which the prior knows a part, and landmarks the rest."""
+    rng = np.random.default_rng(3)
+    known, unknown = rng.standard_normal((2, 900, 2))
+    K = prior_weight * np.tanh(known @ known.T) + np.tanh(unknown @ unknown.T)
+    noise = 0.2 * rng.standard_normal(K.shape)
+    return K + noise + noise.T, known
+
+
+@pytest.mark.parametrize("rank", ["low", "none"])
+def test_landmarks_are_bought_where_they_explain_what_the_prior_leaves(rank):
+    K, prior = low_rank_beside(1.5)
+    if rank == "none":
+        rng = np.random.default_rng(0)
+        shuffled = rng.permutation(K[np.triu_indices(len(K), 1)])
+        unit = prior / np.linalg.norm(prior, axis=1, keepdims=True)
+        K = 3 * unit @ unit.T
+        K[np.triu_indices(len(K), 1)] += shuffled
+        K = np.triu(K, 1) + np.triu(K, 1).T
+    budget = 24 * len(K) // 2
+    approx = fp.approximate(
+        None, K, method=fp.Auto(student=False), budget=budget, prior=prior
+    )
+    assert approx.evaluations <= budget
+    assert len(approx.model.landmarks) == (2 if rank == "low" else 0)
+    if rank == "low":
+        assert "2 landmarks" in approx.method
+        without = fp.approximate(
+            None, K, method=fp.Auto(student=False), budget=15 * len(K) // 2, prior=prior
+        )
+        assert not len(without.model.landmarks)  # too few evaluations for them
+        assert quality(approx, K)[1] > quality(without, K)[1] + 0.1
+
+
+def test_a_run_with_two_landmarks_grows_to_one_that_keeps_them():
+    K, prior = low_rank_beside(1.5)
+    method = fp.Auto(student=False)
+    before = fp.approximate(None, K, method=method, budget=9_000, prior=prior)
+    after = before.grow(15_000)
+    assert set(before.model.landmarks) <= set(after.model.landmarks)
+    assert after.evaluations <= 15_000
+    assert quality(after, K)[1] > quality(before, K)[1] - 0.01
 
 
 # --- the correction -------------------------------------------------------------------

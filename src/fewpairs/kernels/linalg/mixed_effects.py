@@ -157,8 +157,9 @@ class MixedEffects:
         variance = np.ones(max(0, int(self._groups.max(initial=-1)) + 1))
         weights, b = np.zeros(len(self._moment)), np.zeros(self._n)
         if start is not None:
-            noise, spread, variance = start.noise, start.spread, start.variances
-            b, turns = start.items, _TURNS // 2
+            noise, spread, b = start.noise, start.spread, start.items
+            variance[: len(start.variances)] = start.variances
+            turns = _TURNS // 2
         for turn in range(turns):
             inverse = self._inverse(noise, variance)
             # The variances of the next turn need no more than that b is about right.

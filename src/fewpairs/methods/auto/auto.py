@@ -26,6 +26,7 @@ from fewpairs.methods.auto.student_rounds import refine_with_student
 from fewpairs.methods.base import Method
 from fewpairs.methods.landmarks import Sampling, Uniform
 from fewpairs.methods.regularized import Regularized
+from fewpairs.methods.weighing import agrees
 from fewpairs.methods.whole import Whole
 from fewpairs.model.guard import Guard
 from fewpairs.model.model import Model
@@ -40,9 +41,10 @@ _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
-# landmarks; and where the prior is made of texts, which say more of the bulk.
-_FEW, _FEW_OF_TEXTS = (110.0, 0.06), (250.0, 0.09)
-_WORTH_ASKING = 4_000  # pairs
+# landmarks. Where the prior says much, up to more: with a prior of texts, and without
+# training unless entries are all that counts, as re-ranking then is hard to beat.
+_FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (110.0, 0.3)
+_WORTH_ASKING, _ASKED = 4_000, 150  # pairs; random ones that tell what a prior says
 _FEWEST_ACROSS = 20  # pairs of two sets
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
 _SECONDS, _SECONDS_ITEMS = 110.0, 20_000  # of training, and items from which on more
@@ -53,12 +55,14 @@ _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safel
 class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
-    With a prior and fewer than some 110 evaluations per item (and 6 % of the pairs;
-    with a prior of texts 250, and 9 %), or where there are not enough for landmarks
-    (`fewpairs.methods.auto.few`):
+    With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (30 %
+    without training where the prior says much; 250 and 9 % with a prior of texts), or
+    where there are not enough for landmarks (`fewpairs.methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
-       curve, the items' effects and a bilinear form.
+       curve, the items' effects and a bilinear form. Without training there are more
+       where the items' effects call for them, and a few landmarks' columns where these
+       are found to explain much of what the rest leaves.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
        correction in closed form learns from all that was read, and says which pairs to
        read next: with a student mostly those of which it is in doubt whether they
@@ -185,7 +189,7 @@ class Auto(Method):
         if cost.split is not None:
             return 1.0
         per_item = cost.per_item(self.price(cost))
-        few = per_item < self._few_limit(cost.n)
+        few = per_item < self._few_limit(cost.n, trains=True)
         too_few = cost.lines(min(FEWEST_LANDMARKS, cost.n)) > self.price(cost)
         return 1.0 if few or too_few else _REFINED[self.purpose][0]
 
@@ -206,31 +210,16 @@ class Auto(Method):
             ).fit(prior, _in_range)
         if self._few(cost, spending):
             stage = FewStage(spending, prior, self.purpose)
-            # Landmarks stay in reach, for a prior that says nothing.
-            beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
-            confirmed = stage.look(beyond if beyond >= 0 else spending.left)
-            prior = stage.prior  # of several, as what was read weighs them
-            if prior is not None and not (confirmed or prior.asked):
-                prior = None
-            usual = stage.per_item < min(_FEW[0], _FEW[1] * n)
-            if beyond >= 0 and not (usual or stage.says_much):
-                confirmed = False
-            in_range = _in_range(stage.random()[2])
-            if in_range and (confirmed or beyond < 0):
-                learns = confirmed and self._student_pays(oracle)
-                stage.prior = prior if confirmed else None
-                few = stage.fit(learns, self._seconds(n), student_rng, self.least(cost))
-                same = stage.chosen < _UNCHANGED * cost.pairs
-                random = stage.random() if same else None
-                return guarded(spending, *few, random=random, prior=prior)
-            if beyond < 0:
-                stage.draw(spending.left)
-                why = "values too large or small for anything else"
-                return mean_of(spending, stage.random()[2], why)
+            done = self._fit_few(stage, student_rng)
+            if done is not None:
+                return done
+            prior, confirmed = stage.prior, False
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage.weighing(spending, prior)
         prior = work.prior
+        if confirmed and prior is not None:
+            confirmed = agrees(prior, spending.columns, spending.landmarks)
         if not _in_range(spending.columns):
             spending.buy_landmarks(spending.left)
             model = work.low_rank(proposing=False)
@@ -253,27 +242,66 @@ class Auto(Method):
             model, words = refine(work, model, int(min(refined, spending.left)))
         return guarded(spending, model, work.described, words, prior=work.prior)
 
+    def _fit_few(self, stage: FewStage, rng: np.random.Generator) -> Model | None:
+        """Spend it on scattered pairs, where they come before landmarks; else None.
+
+        The stage's prior is then the one to go on with.
+        """
+        spending, oracle = stage.spending, stage.spending.oracle
+        n, cost = oracle.n, oracle.cost
+        # Landmarks stay in reach, for a prior that says nothing.
+        beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
+        most = beyond if beyond >= 0 else spending.left
+        if stage.per_item >= self._few_limit(n, trains=True):
+            most = min(most, _ASKED * cost.calls)  # most likely landmarks come first
+        confirmed = stage.look(most)
+        prior = stage.prior  # of several, as what was read weighs them
+        if prior is not None and not (confirmed or prior.asked):
+            prior = None
+        usual = stage.per_item < min(_FEW[0], _FEW[1] * n)
+        if beyond >= 0 and not (usual or stage.says_much):
+            confirmed = False
+        if stage.per_item >= self._few_limit(n, trains=True):
+            confirmed = confirmed and not self._student_pays(oracle)
+        in_range = _in_range(stage.random()[2])
+        stage.prior = prior
+        if in_range and (confirmed or beyond < 0):
+            learns = confirmed and self._student_pays(oracle)
+            stage.prior = prior if confirmed else None
+            few = stage.fit(learns, self._seconds(n), rng, self.least(cost))
+            same = stage.chosen < _UNCHANGED * cost.pairs
+            random = stage.random() if same else None
+            return guarded(spending, *few, random=random, prior=prior)
+        if beyond < 0:
+            stage.draw(spending.left)
+            why = "values too large or small for anything else"
+            return mean_of(spending, stage.random()[2], why)
+        return None
+
     def _few(self, cost: Cost, spending: Spending) -> bool:
         """Tell whether scattered pairs are likely a better buy than landmarks.
 
         They are with few evaluations per item and a prior, and where there are not
-        enough for landmarks. A run that grows goes on as it began.
+        enough for landmarks. A run that grows goes on as it began: with fewer than so
+        many landmarks with scattered pairs.
         """
-        if len(spending.landmarks) >= FEWEST_LANDMARKS:
+        if len(spending.landmarks) >= _PILOT_LANDMARKS:
             return False
         per_item = 2 * spending.budget / (spending.calls * spending.n)
-        few = per_item < self._few_limit(spending.n)
+        lands = self.student is True or self.purpose == "entries"
+        few = per_item < self._few_limit(spending.n, trains=lands)
         if self.prior is not None and not self.prior.asked:
             # Finding out whether it says something must be a small part of the budget.
             few = few and spending.budget >= _WORTH_ASKING * spending.calls
         return few or cost.lines(min(FEWEST_LANDMARKS, spending.n)) > spending.left
 
-    def _few_limit(self, n: int) -> float:
-        """Return the pairs per item up to which scattered pairs come first."""
+    def _few_limit(self, n: int, *, trains: bool) -> float:
+        """Return the pairs per item up to which scattered pairs may come first."""
         if self.prior is None:
             return 0.0
-        most, share = _FEW if self.prior.lexical is None else _FEW_OF_TEXTS
-        return min(most, share * n)
+        limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
+        limits += [] if trains else [_FEW_UNTRAINED]
+        return max(min(most, share * n) for most, share in limits)
 
     def _student_pays(self, oracle: Oracle) -> bool:
         if self.student != "auto":

@@ -5,15 +5,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.methods.auto.pair_regression import item_features
+from fewpairs.methods.auto.item_features import item_features
+from fewpairs.methods.auto.spending import Spending
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["confirms", "tops_stand_out"]
+__all__ = ["confirms", "tops_of", "tops_stand_out"]
 
 _POWERS = 3  # of the prior
 _TESTED = 10  # features of the items
 _LEVEL = 1e-3  # of the tests
+_TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
 
 
 def confirms(
@@ -62,6 +64,24 @@ def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     _, place, number = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(number)
     return np.asarray((last - (number - 1) / 2)[place], dtype=np.float64)
+
+
+def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
+    """Buy what the prior puts first of a few items; return the values."""
+    n = spending.n
+    items, others = spending.oracle.read.seekers
+    most = int(0.1 * spending.left) // spending.calls
+    number = min(_TOPS, most, (len(items) + 1) // 2)
+    if not number:
+        return np.empty(0)
+    i = np.sort(spending.rng.permutation(len(items))[:number])
+    cheap = prior.block(i, others).astype(np.float32)
+    cheap[i[:, None] == others] = -np.inf
+    j = others[cheap.argmax(axis=1)]
+    keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
+    i, j = keys // n, keys % n
+    unread = ~spending.oracle.read.lookup(i, j)[0]
+    return spending.read(i[unread], j[unread])
 
 
 def tops_stand_out(

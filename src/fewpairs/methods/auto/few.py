@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.auto.borderline import worth_reading
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.methods.auto.confirming import confirms, tops_stand_out
+from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
-from fewpairs.methods.auto.pair_regression import PairRegression, item_features
+from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
+from fewpairs.methods.auto.item_features import beside, item_features, student_features
+from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import Spending
@@ -34,15 +36,14 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 # Share of the budget for a prior that nobody asked for, of one set and of two.
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
-_TOPS = 60  # of the prior's first pairs, where random ones do not confirm it
 # Rounds with a student, by purpose; of many items a round takes long.
 _ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
 _MANY, _ROUNDS_OF_MANY = 20_000, 8
 # Shares of the first round, and of the others, by the prior alone; the second where
 # nothing but neighbors counts.
 _BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
-# The same where it explains much; half as many random pairs are then enough.
-_BY_GOOD_PRIOR = 0.5, 0.5
+# The same where it explains much; half as many random pairs, or so many, will do.
+_BY_GOOD_PRIOR, _ENOUGH = (0.5, 0.5), 400
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _STEPS, _LAST_STEPS = 250, 1_500
@@ -52,7 +53,6 @@ _MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
 _UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
-_DIRECTIONS = 96  # of the embeddings that a student starts from
 
 
 class _Scorer(Protocol):
@@ -103,7 +103,8 @@ class FewStage:
     """Spends a budget of few evaluations per item.
 
     1. Random pairs fit the prior's curve, the items' effects and a bilinear form
-       (`PairRegression`).
+       (`PairRegression`); without training as many as the effects call for, and with a
+       few landmarks where these explain much of the rest (`FirstLook`).
     2. Rounds: a scorer learns from all that was read, candidates come from the model,
        the prior and neighbors of neighbors, and some are read, best of every item
        first. The scorer is a student where training pays; then most of what is read
@@ -119,6 +120,7 @@ class FewStage:
             (none, none, np.empty(0))
         ]
         self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
+        self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
 
     @property
@@ -147,24 +149,9 @@ class FewStage:
             return self.prior is not None and asked and most >= spending.left
         if confirms(self.prior, i, j, values, spending.rng):
             return True
-        return (asked or across) and tops_stand_out(self._tops(self.prior), values)
-
-    def _tops(self, prior: Prior) -> NDArray[Any]:
-        """Buy what the prior puts first of a few items; return the values."""
-        spending, n = self.spending, self.spending.n
-        items, others = spending.oracle.read.seekers
-        most = int(0.1 * spending.left) // spending.calls
-        number = min(_TOPS, most, (len(items) + 1) // 2)
-        if not number:
-            return np.empty(0)
-        i = np.sort(spending.rng.permutation(len(items))[:number])
-        cheap = prior.block(i, others).astype(np.float32)
-        cheap[i[:, None] == others] = -np.inf
-        j = others[cheap.argmax(axis=1)]
-        keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
-        i, j = keys // n, keys % n
-        unread = ~spending.oracle.read.lookup(i, j)[0]
-        return spending.read(i[unread], j[unread])
+        return (asked or across) and tops_stand_out(
+            tops_of(self.prior, spending), values
+        )
 
     @property
     def says_much(self) -> bool:
@@ -198,29 +185,40 @@ class FewStage:
         had = sum(len(part[2]) for part in self._drawn) * spending.calls
         share = random_share(self.purpose, self.per_item)
         if self.prior is not None and not learns and self.says_much:
-            share, self._by_prior = share / 2, _BY_GOOD_PRIOR
+            enough = _ENOUGH * spending.calls / (spending.left + had)
+            share = max(share / 2, min(share, enough))
+            self._by_prior = _BY_GOOD_PRIOR
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
         wanted = max(int(share * (spending.left + had)), least - spending.reserve)
         self.draw(wanted - had)
+        if not learns:
+            self._look_closer()
         i, j, values = self.random()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.
         first = spending.oracle.cost.split or 0
-        model = PairRegression(n, self.prior, spending.rng, first=first).fit(
-            i[held:], j[held:], values[held:]
+        columns = None if learns or first else spending.columns
+        regression = PairRegression(
+            n, self.prior, spending.rng, first=first, landmarks=spending.landmarks
         )
+        model = regression.fit(i[held:], j[held:], values[held:], columns)
+        profiles = regression.profiles
+        del regression
         read = _Read(TrainingPairs(), self._known_before(model, i, j))
         read.uniform.add(model.inputs(i[held:], j[held:]), values[held:])
         spending.oracle.note("learning what to read")
         trained = None
         if learns:
             trained = _Trained.start(self, model, read, seconds, rng)
-        own = CorrectionScorer(item_features(self.prior, _OWN, rng), n, spending.rng)
+        directions = item_features(self.prior, _OWN, rng)
+        own = CorrectionScorer(beside(directions, profiles), n, spending.rng)
         count = self._rounds(model, read, trained or own)
         self.chosen = count
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
+        if profiles is not None:
+            described += f" and {profiles.shape[1]} landmarks"
         told = worth(self.prior, i, j, values)
         each = f"{spending.per_item(count):.3g} pairs per item"
         words = [f"{each} read by what looked most similar"]
@@ -234,11 +232,24 @@ class FewStage:
             return model, described, words
         return replace(model, correction=own.correction), described, words
 
+    def _look_closer(self) -> None:
+        """Buy more random pairs, and landmarks, where those drawn call for them."""
+        i, j, values = self.random()
+        across = self.spending.oracle.cost.split is not None
+        too_few = self.per_item < CLOSER or len(values) < FEWEST
+        if self.prior is None or across or too_few:
+            return
+        look = FirstLook(self.prior, i, j, values, self.spending.rng)
+        if self.purpose != "neighbors":
+            self.draw(look.evaluations(self.spending, len(values)))
+        self._tested = buy_landmarks(look, self.spending, self.per_item)
+
     def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
         """Return what an earlier run has read, which is not a uniform sample."""
         known = TrainingPairs()
         a, b, values = self.spending.oracle.read.uncovered()
         n = self.spending.n
+        i, j = (np.concatenate(ends) for ends in zip((i, j), self._tested, strict=True))
         drawn = np.minimum(i, j) * n + np.maximum(i, j)
         off = (a != b) & ~np.isin(np.minimum(a, b) * n + np.maximum(a, b), drawn)
         known.add(model.inputs(a[off], b[off]), values[off])
@@ -346,7 +357,7 @@ class _Trained:
         rng: np.random.Generator,
     ) -> "_Trained":
         """Return one that knows the items' features, and nothing else."""
-        features = _student_features(model, stage.prior, rng)
+        features = student_features(model, stage.prior, rng)
         student = Student.start(
             features, read.uniform.values, read.uniform.inputs.cheap, rng
         )
@@ -377,22 +388,3 @@ class _Trained:
             f"a student trained on {self._pairs:,} pairs in {self._timed.spent:.0f} s; "
             "left, right, embedding and linkage are of the low rank, not of the student"
         )
-
-
-def _student_features(
-    model: Model, prior: Prior | None, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """Return features of unit variance: the prior's directions and the items' effects.
-
-    The last columns of the low rank stand for the effects.
-    """
-    effects = np.zeros((model.n, 1))
-    if model.left.shape[1] >= 2:  # not a line through the prior alone
-        effects = model.left[:, -2:-1] - model.left[:, -1:]
-    sets = [effects - effects.mean()]
-    directions = item_features(prior, _DIRECTIONS, rng)
-    if directions is not None:
-        sets.insert(0, directions)
-    spread = [float(part.std()) or 1.0 for part in sets]
-    together = [part / s for part, s in zip(sets, spread, strict=True)]
-    return np.hstack(together).astype(np.float32)

@@ -11,7 +11,9 @@ for non-additivity (1949): items that are similar to nearly everything are more 
 each other, or less.
 
 A landmark's column costs n pairs and tells something of n items; n scattered pairs tell
-something of 2n. So this is what few evaluations per item are best spent on.
+something of 2n. So this is what few evaluations per item are best spent on. Where there
+are landmarks, what the rest leaves of their columns, g, adds g_i·v + g_j·v + g_i·M g_j
+with M symmetric: Nyström's core, fitted to the random pairs.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +24,8 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.mixed_effects import Effects, MixedEffects
 from fewpairs.kernels.linalg.top_products import EXACT
+from fewpairs.methods.auto.first_look import crossed
+from fewpairs.methods.auto.item_features import item_features
 from fewpairs.methods.residual import features_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
@@ -30,37 +34,14 @@ from fewpairs.model.row_maps import RowMap, effect_columns
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["PairRegression", "item_features"]
+__all__ = ["PairRegression"]
 
 _DIRECTIONS = 64  # of the items' features
 _PAIRS_PER_FEATURE = 12  # at least
 _FEWEST = 250  # pairs that tell more than a line through the prior
-_PROBED = 128  # items whose priors with all others stand in for embeddings
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
 _TOLD = 200_000  # pairs that tell its mean and spread
-
-
-def item_features(
-    prior: Prior | None, directions: int, rng: np.random.Generator
-) -> NDArray[np.float32] | None:
-    """Return (n, d) features of the items that cost no evaluation, rows of norm ~1.
-
-    Principal components of the prior's embeddings; of a prior without embeddings those
-    of its values at a few items.
-    """
-    if prior is None:
-        return None
-    found = prior.directions
-    if found is None:
-        some = rng.permutation(prior.n)[:_PROBED]
-        values = prior.block(np.arange(prior.n), some).astype(np.float32)
-        values -= values.mean(axis=0)
-        squares, vectors = np.linalg.eigh((values.T @ values).astype(np.float64))
-        found = values @ vectors[:, np.argsort(-squares)].astype(np.float32)
-    found = np.asarray(found[:, :directions], dtype=np.float32)
-    size = float(np.sqrt(np.mean(np.sum(found.astype(np.float64) ** 2, axis=1))))
-    return None if size == 0 or not np.isfinite(size) else found / np.float32(size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +58,8 @@ class _Setting:
         (n, d) features of the items, or ``None``.
     rows
         The items' effects, standardized, once they are known.
+    profiles
+        (n, s) what the rest leaves of landmarks' columns, if there are any.
     """
 
     center: float
@@ -85,6 +68,7 @@ class _Setting:
     cheap_scale: float
     features: NDArray[np.float32] | None
     rows: NDArray[np.float64] | None = None
+    profiles: NDArray[np.float32] | None = None
 
 
 class PairRegression:
@@ -97,18 +81,28 @@ class PairRegression:
         rng: np.random.Generator,
         *,
         first: int = 0,
+        landmarks: Indices | None = None,
     ) -> None:
         self.n = n
         self.prior = prior
+        self._landmarks = np.asarray(() if landmarks is None else landmarks, np.int64)
+        self.profiles: NDArray[np.float32] | None = None
         self._rng = rng
         self._features = item_features(prior, _DIRECTIONS, rng)
         # New items are compared with them: of two sets with right ones, from first on.
         self._references = np.sort(first + rng.permutation(n - first)[:_REFERENCES])
 
-    def fit(self, i: Indices, j: Indices, values: NDArray[Any]) -> Model:
+    def fit(
+        self,
+        i: Indices,
+        j: Indices,
+        values: NDArray[Any],
+        columns: NDArray[Any] | None = None,
+    ) -> Model:
         """Return the model of these pairs and their values.
 
-        Too few of them tell no more than a line through the prior.
+        Too few of them tell no more than a line through the prior. ``columns``: those
+        of the landmarks; what they tell of the items is kept as ``profiles``.
         """
         if self.prior is not None and len(values) < _FEWEST:
             return self._line(self.prior, i, j, values)
@@ -118,7 +112,9 @@ class PairRegression:
         a = self._additive(effects, setting)
         spread = float(a.std())
         if spread > 1e-9 and len(values) >= 4 * _PAIRS_PER_FEATURE:
-            setting = replace(setting, rows=(a - a.mean()) / spread)
+            self.profiles = self._left_of(columns, effects, setting)
+            rows = (a - a.mean()) / spread
+            setting = replace(setting, rows=rows, profiles=self.profiles)
             effects = self._solve(i, j, y, setting, effects)
         return self._model(effects, setting)
 
@@ -166,8 +162,10 @@ class PairRegression:
         start: Effects | None = None,
     ) -> Effects:
         d = 0 if setting.features is None else setting.features.shape[1]
-        sizes = self._powers, d, d, 0 if setting.rows is None else 2
-        fitted = MixedEffects(self.n, np.repeat([-1, 0, 1, -1], sizes))
+        g = 0 if setting.profiles is None else setting.profiles.shape[1]
+        more = g, g * (g + 1) // 2
+        sizes = self._powers, d, d, *more, 0 if setting.rows is None else 2
+        fitted = MixedEffects(self.n, np.repeat([-1, 0, 1, 2, 3, -1], sizes))
         fitted.add(lambda part: self._design(i[part], j[part], setting), i, j, y)
         return fitted.solve(start)
 
@@ -183,6 +181,9 @@ class PairRegression:
         if e is not None:
             a, b = e[i], e[j]
             parts += [a + b, a * b * np.float32(np.sqrt(e.shape[1]))]
+        if setting.profiles is not None:
+            a, b = setting.profiles[i], setting.profiles[j]
+            parts += [a + b, crossed(a, b)]
         if rows is not None:
             both = np.stack([rows[i] * rows[j], rows[i] ** 2 + rows[j] ** 2], axis=1)
             parts.append(both.astype(np.float32))
@@ -201,6 +202,15 @@ class PairRegression:
             D = weights[self._powers + d : self._powers + 2 * d] * np.sqrt(d) * unit
             columns.append(e * np.sqrt(np.abs(D)).astype(precision))
             signs.append(np.where(D < 0, -1.0, 1.0))
+        if setting.profiles is not None:
+            g = setting.profiles
+            k = g.shape[1]
+            form = np.zeros((k, k))
+            at = self._powers + 2 * (0 if e is None else e.shape[1]) + k
+            form[np.triu_indices(k)] = weights[at : at + k * (k + 1) // 2]
+            values, V = np.linalg.eigh((form + form.T) * unit)
+            columns.append((g @ (V * np.sqrt(np.abs(values)))).astype(precision))
+            signs.append(np.where(values < 0, -1.0, 1.0))
         if rows is not None:
             product, square = weights[-2:]
             a = a + square * rows**2
@@ -234,7 +244,7 @@ class PairRegression:
         features, feature_signs = features_of(left, signature, self.prior, curve)
         return Model(
             LowRank(left, signature, left_map=row_map),
-            np.empty(0, dtype=np.int64),
+            self._landmarks,
             "",
             prior=self.prior,
             curve=curve,
@@ -260,8 +270,27 @@ class PairRegression:
 
     def _additive(self, effects: Effects, setting: _Setting) -> NDArray[np.float64]:
         """Return a, in units of the values' spread."""
-        e = setting.features
-        if e is None:
-            return effects.items.copy()
-        w = effects.weights[self._powers : self._powers + e.shape[1]]
-        return np.asarray(e.astype(np.float64) @ w + effects.items)
+        e, g = setting.features, setting.profiles
+        out, at = effects.items.copy(), self._powers
+        if e is not None:
+            out += e.astype(np.float64) @ effects.weights[at : at + e.shape[1]]
+            at += 2 * e.shape[1]
+        if g is not None:
+            out += g.astype(np.float64) @ effects.weights[at : at + g.shape[1]]
+        return out
+
+    def _left_of(
+        self, columns: NDArray[Any] | None, effects: Effects, setting: _Setting
+    ) -> NDArray[np.float32] | None:
+        """Return what is left of the landmarks' columns, on a common scale."""
+        S = self._landmarks
+        if not len(S) or columns is None:
+            return None
+        inputs = self._model(effects, setting).block_inputs(np.arange(self.n), S)
+        left = (columns - inputs.base).astype(np.float32)
+        own = np.arange(len(S))
+        left[S, own] = 0.0
+        left -= left.mean(axis=0)
+        left[S, own] = 0.0
+        size = float(np.sqrt(np.mean(left.astype(np.float64) ** 2)))
+        return None if size == 0 else left / np.float32(size)

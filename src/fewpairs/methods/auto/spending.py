@@ -106,6 +106,11 @@ class Spending:
             self.oracle.columns(fresh)
             self.landmarks = np.concatenate([self.landmarks, fresh])
 
+    def next_landmarks(self, number: int) -> Indices:
+        """Return the landmarks that would be bought next."""
+        order = self._sampling.draw(self.n, number + len(self.landmarks), self._order())
+        return order[~np.isin(order, self.landmarks)][:number]
+
     def _order(self) -> np.random.Generator:
         """Return the generator of the landmarks' order, as it was at the start."""
         bits = type(self._draw_rng.bit_generator)()

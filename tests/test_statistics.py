@@ -190,7 +190,15 @@ def test_the_envelope_covers_the_tail_where_its_assumption_holds(top, fall, delt
 def test_the_envelope_is_of_use_where_rates_fall_quickly():
     drawn = (READ * SIZES).astype(int)
     hits = np.array([500, 120, 30, 3, 0, 0, *8 * [0]])
-    assert tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05) <= 25
+    assert tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05) <= 100
+
+
+def test_the_envelope_grows_where_rates_do_not_fall():
+    drawn = (READ * SIZES).astype(int)
+    rate = 0.01  # everywhere: as of predictions that are worth nothing
+    hits = (rate * drawn).astype(int)
+    bound = tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05)
+    assert bound >= rate * SIZES[6:].sum()
 
 
 def test_nothing_is_said_of_a_tail_without_a_match_before_it():

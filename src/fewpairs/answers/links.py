@@ -1,11 +1,14 @@
 """Links: what a pass over all pairs of two sets has found, as matches."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.all_pairs import AllPairs
 from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.matches import NOTHING_MISSED, Matches
+from fewpairs.answers.recall import of_everything
 from fewpairs.answers.sides import Side
 from fewpairs.answers.way import Way
 from fewpairs.types import Indices
@@ -48,6 +51,8 @@ def exact_links(
     m = sides[0].n
     if threshold is not None:
         high, near = _across(Pairs(*sweep.above()), m), _across(sweep.near(), m)
+        whole = of_everything(high.number, sweep.excluded)
+        made = replace(made, certificate=whole)
         return made.assigned(high, near) if one_to_one else made.with_pairs(high, near)
     lists = sweep.neighbors()
     if one_to_one:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.assignment import assign
 from fewpairs.answers.evaluated import Pairs
+from fewpairs.answers.recall import NOTHING, RecallCertificate
 from fewpairs.answers.sides import Side
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_flag, check_number, check_path, check_whole
@@ -87,6 +88,8 @@ class Matches:
         Whether those read all pairs, and why; else ``None``.
     missed
         What can be said of those that were not found; ``None``: nothing.
+    certificate
+        How much of all such pairs was found, and how surely.
     candidate_margin, known, checked
         Pairs predicted above threshold − candidate_margin were checked; pairs of the
         result that had been read before; candidates evaluated now.
@@ -115,6 +118,7 @@ class Matches:
     evaluations: int = 0
     way: Way | None = None
     missed: Missed | None = None
+    certificate: RecallCertificate = NOTHING
     candidate_margin: float = 0.0
     known: int = 0
     checked: int = 0
@@ -201,6 +205,7 @@ class Matches:
             self,
             threshold=threshold,
             missed=self.missed if self.missed == NOTHING_MISSED else None,
+            certificate=self.certificate.of_part(int(high.sum())),
             known=0,
         )
         if self.one_to_one:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fewpairs.answers.recall import NOTHING
+
 if TYPE_CHECKING:
     from fewpairs.answers.matches import Matches
 
@@ -34,6 +36,7 @@ def receipt_lines(matches: "Matches") -> dict[str, str]:
     lines["paid"] = _paid(matches)
     if matches.threshold is not None:
         lines["missed"] = missed_in_words(matches)
+        lines |= _certified(matches)
     return lines
 
 
@@ -89,6 +92,26 @@ def _paid(matches: "Matches") -> str:
     if matches.excluded:
         words += f"; {matches.excluded:,} cannot reach the threshold, by proof"
     return words
+
+
+def _certified(matches: "Matches") -> dict[str, str]:
+    """Return what is certified of the list, and where more would be found."""
+    made = matches.certificate
+    if made is NOTHING or made.guaranteed == 1:
+        return {}
+    lines = {"recall": str(made)}
+    if made.sampled:
+        lines["sampled"] = f"{made.sampled:,} evaluations, for the certificate"
+    ahead = made.next_pairs
+    if ahead.number:
+        first = ", ".join(
+            f"({a}, {b})" for a, b in zip(ahead.left[:3], ahead.right[:3], strict=True)
+        )
+        lines["next"] = (
+            f"missing ones would most likely be among pairs such as {first}: "
+            "certificate.next_pairs"
+        )
+    return lines
 
 
 def missed_in_words(matches: "Matches") -> str:

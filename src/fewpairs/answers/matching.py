@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from fewpairs.answers.above import pairs_above
 from fewpairs.answers.across import refuse_two_sets
 from fewpairs.answers.all_pairs import AllPairs, level_of
+from fewpairs.answers.certifying import certify
 from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.left_out import hide_rows, refined_an_item
 from fewpairs.answers.matches import NOTHING_MISSED, Matches, Missed
+from fewpairs.answers.recall import Target, of_everything
 from fewpairs.answers.sides import Side, side_of
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number, check_whole
@@ -146,7 +148,7 @@ def duplicates(
     check_whole(call, "evaluations", evaluations, none=True)
     shown = as_progress(progress, call)
     with np.errstate(over="ignore"):  # in single precision 1e300 is infinite
-        return find_matches(
+        found = find_matches(
             approx,
             threshold,
             margin=margin,
@@ -154,6 +156,7 @@ def duplicates(
             cut=True,
             progress=shown,
         )
+        return certify(approx, found, Target())
 
 
 def exact_matches(
@@ -176,6 +179,7 @@ def exact_matches(
         checked=sweep.pairs - sweep.excluded,
         excluded=sweep.excluded,
         missed=NOTHING_MISSED,
+        certificate=of_everything(len(left), sweep.excluded),
         evaluations=paid,
         way=way,
     )

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.certifying import certify
 from fewpairs.answers.equal import count_equal, equal_pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.matching import exact_matches, find_matches
 from fewpairs.answers.neighbors import Neighbors, check_k
+from fewpairs.answers.recall import Target, check_target
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number
 from fewpairs.errors import InputError
@@ -26,14 +28,17 @@ __all__ = [
     "CANDIDATE_SHARE",
     "MOST_EQUAL",
     "band_of",
+    "check_affordable",
     "check_threshold",
     "duplicates",
+    "kept_for_sample",
     "neighbors",
     "options",
 ]
 
 MOST_EQUAL = 1_000_000  # pairs of equal texts
 _BAND = 0.05  # of a similarity's range
+SAMPLE_SHARE = 5  # and of these, one part in so many for a sample of the rest
 CANDIDATE_SHARE = 4  # one part in so many of a budget is kept for checking candidates
 
 
@@ -122,6 +127,9 @@ def duplicates(
     executor: Any = None,
     progress: bool | Progress | Callable[[Status], object] = False,
     trust: bool = False,
+    recall: float | None = None,
+    delta: float = 0.05,
+    guarantee: bool = False,
 ) -> Matches:
     """Return the pairs whose similarity is at least a threshold, each evaluated.
 
@@ -138,6 +146,11 @@ def duplicates(
         As in :func:`fewpairs.neighbors`.
     threshold
         Of the similarity.
+    recall, delta, guarantee
+        The share of all such pairs that the list has to hold, with confidence 1 −
+        delta: after the candidates more pairs are read until ``.certificate`` says so,
+        or the budget ends. With ``guarantee`` that has to hold for any model; see
+        the page *How much is missing* for what it takes.
 
     Returns
     -------
@@ -154,7 +167,9 @@ def duplicates(
     """
     call, given = "fewpairs.duplicates", locals()
     check_number(call, "threshold", threshold)
+    target = check_target(call, recall, delta, guarantee)
     job = Job.of(call, one_set(items, similarity, column, call), **options(given))
+    check_affordable(job, target)
     check_threshold(threshold, job.recipe, f"{call}: threshold")
     with job.opened() as oracle:
         sweep = AllPairs(
@@ -171,7 +186,8 @@ def duplicates(
             paid = oracle.evaluations
             return exact_matches(sweep, threshold, way, sides=job.sides, paid=paid)
         limit = job.limit(oracle)
-    return replace(_approximated(job, threshold, way, limit), sides=job.sides)
+    found = _approximated(job, threshold, way, limit, target)
+    return replace(found, sides=job.sides)
 
 
 def options(given: dict[str, Any]) -> dict[str, Any]:
@@ -187,8 +203,13 @@ def band_of(similarity: Similarity, scorer: Scorer) -> float:
     return _BAND * (high - low)
 
 
-def _approximated(job: Job, threshold: float, way: Way, limit: int) -> Matches:
-    """Spend three quarters on an approximation, the rest on what it proposes."""
+def _approximated(
+    job: Job, threshold: float, way: Way, limit: int, target: Target
+) -> Matches:
+    """Spend three quarters on an approximation, the rest on what it proposes.
+
+    Of the rest, a part is kept for a sample where a recall is asked for.
+    """
     approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
     calls = approx.reader("duplicates").calls
     most = max(0, limit - approx.bill.charged) // calls
@@ -197,13 +218,37 @@ def _approximated(job: Job, threshold: float, way: Way, limit: int) -> Matches:
     found = find_matches(
         approx,
         threshold,
-        most=most,
+        most=most - kept_for_sample(most, target),
         also=equal_pairs(job.items) if few else None,
         cut=True,
         progress=job.progress,
     )
+    found = certify(
+        approx,
+        found,
+        target,
+        allowed=most - found.checked,
+        seed=job.seed,
+        progress=job.progress,
+    )
     paid = job.evaluations + approx.evaluations + found.evaluations
     return replace(found, evaluations=paid, way=way)
+
+
+def kept_for_sample(most: int, target: Target) -> int:
+    """Return how many of the pairs that may be read are for a sample."""
+    return 0 if target.recall is None else most // SAMPLE_SHARE
+
+
+def check_affordable(job: Job, target: Target) -> None:
+    """Refuse to spend money on a recall without a limit."""
+    if target.recall is not None and job.budget is None and job.scorer.price > 0:
+        msg = (
+            f"{job.call}: recall={target.recall:g} of {job.recipe.name}, which costs "
+            'money, without a budget. Pass one, such as budget="$5": it is never '
+            "exceeded, whatever the recall comes to."
+        )
+        raise InputError(msg)
 
 
 def check_threshold(threshold: float, similarity: Similarity, name: str) -> None:

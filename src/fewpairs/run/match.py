@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from fewpairs.answers.all_pairs import AllPairs
+from fewpairs.answers.certifying import certify
 from fewpairs.answers.linking import CANDIDATES, check_asked, check_sizes, link
 from fewpairs.answers.links import exact_links
 from fewpairs.answers.matches import Matches
+from fewpairs.answers.recall import check_target
+from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
@@ -21,7 +24,9 @@ from fewpairs.run.jobs import (
     CANDIDATE_SHARE,
     MOST_EQUAL,
     band_of,
+    check_affordable,
     check_threshold,
+    kept_for_sample,
     options,
 )
 from fewpairs.similarity.items import Items
@@ -50,6 +55,9 @@ def match(
     executor: Any = None,
     progress: bool | Progress | Callable[[Status], object] = False,
     trust: bool = False,
+    recall: float | None = None,
+    delta: float = 0.05,
+    guarantee: bool = False,
 ) -> Matches:
     """Return which rows of two lists or tables belong together, each pair evaluated.
 
@@ -84,6 +92,9 @@ def match(
     budget, prior, seed, store, executor, progress, trust
         As in :func:`fewpairs.neighbors`; ``"50/item"`` is 50 pairs per left row.
 
+    recall, delta, guarantee
+        As in :func:`fewpairs.duplicates`, of pairs above a threshold.
+
     Returns
     -------
     Matches
@@ -100,8 +111,16 @@ def match(
     """
     call, given = "fewpairs.match", locals()
     check_asked(call, threshold, k, one_to_one=one_to_one)
+    target = check_target(call, recall, delta, guarantee)
+    if recall is not None and (threshold is None or one_to_one):
+        msg = (
+            f"{call}: recall={recall:g} says how many of all pairs above a threshold "
+            "are found; pass threshold=, without k and one_to_one."
+        )
+        raise InputError(msg)
     how = ColumnsOfTwo(column, left_column, right_column, left_id, right_id)
     job = Job.of(call, two_sides(left, right, similarity, how, call), **options(given))
+    check_affordable(job, target)
     m, n = (side.n for side in job.sides)
     check_sizes(call, (m, n), threshold, k, one_to_one=one_to_one)
     if threshold is not None:
@@ -122,15 +141,25 @@ def match(
             )
         limit = job.limit(oracle)
     approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
+    most = max(0, limit - approx.bill.charged)
     found = link(
         approx,
         threshold=threshold,
         k=k,
         one_to_one=one_to_one,
-        most=max(0, limit - approx.bill.charged),
+        most=most - kept_for_sample(most, target),
         also=_equal(job.items, m) if job.scorer.kept is None else None,
         progress=job.progress,
     )
+    if threshold is not None and not one_to_one:
+        found = certify(
+            approx,
+            found,
+            target,
+            allowed=most - found.checked,
+            seed=job.seed,
+            progress=job.progress,
+        )
     paid = job.evaluations + approx.evaluations + found.evaluations
     return replace(found, evaluations=paid, way=way, sides=job.sides)
 

@@ -35,7 +35,9 @@ class Strata(NamedTuple):
         return cls(*(part.astype(np.int64) for part in parts))
 
 
-def total_at_most(strata: Strata, delta: float) -> int:
+def total_at_most(
+    strata: Strata, delta: float, among: NDArray[np.bool_] | None = None
+) -> int:
     """Return an upper bound on the matches of all strata together, hits included.
 
     With probability 1 − δ it holds at all times at once: one may look after every
@@ -59,6 +61,9 @@ def total_at_most(strata: Strata, delta: float) -> int:
         Sizes, draws and hits.
     delta
         How often the bound may fail.
+    among
+        Strata whose matches are wanted; ``None``: all. It may depend on what was seen,
+        the strata themselves may not.
 
     References
     ----------
@@ -74,13 +79,14 @@ def total_at_most(strata: Strata, delta: float) -> int:
     >>> total_at_most(Strata.of([100, 10_000], [100, 5_000], [7, 0]), 0.05)
     21
     """
-    partly = strata.drawn < strata.size
-    certain = int(strata.hits[~partly].sum())
+    wanted = np.ones(len(strata.size), dtype=bool) if among is None else among
+    partly = wanted & (strata.drawn < strata.size)
+    certain = int(strata.hits[wanted & ~partly].sum())
     if not partly.any():
         return certain
     allowed = math.log(1 / delta) - _log_mean(strata)
     allowed += rounding(int(strata.size.max())) * len(strata.size)
-    allowed -= float(_against(strata, strata.hits.astype(float))[~partly].sum())
+    allowed -= float(_least_against(strata)[~partly].sum())
     open_ones = Strata(*(part[partly] for part in strata))
     largest = _largest if partly.sum() == 1 else _largest_total
     return certain + largest(open_ones, allowed)
@@ -133,11 +139,17 @@ def _best(strata: Strata, price: float) -> NDArray[np.float64]:
     high = (strata.size - strata.drawn + strata.hits).astype(float)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        rising = 1 - price * _slope(strata, middle) > 0
+        slope = _slope(strata, middle)
+        rising = slope < (1 / price)  # an infinite price: where L is largest
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
         if (high - low <= 1e-9 * high).all():  # likewise
             break
     return high
+
+
+def _least_against(strata: Strata) -> NDArray[np.float64]:
+    """Return the least −log L_s of any M: for strata whose M is not asked for."""
+    return _against(strata, _best(strata, math.inf))
 
 
 def _against(strata: Strata, matches: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -204,3 +204,34 @@ class PaidScorer(Scorer):
 def test_a_recall_of_what_costs_money_asks_for_a_budget():
     with pytest.raises(InputError, match="costs money, without a budget"):
         fp.duplicates(["a", "b", "c"], Paid(), 0.5, recall=0.9)
+
+
+def test_a_run_that_is_stopped_while_certifying_goes_on_to_the_same_bits(tmp_path):
+    def asked(store, stop=None):
+        calls = []
+
+        def value(a, b):
+            calls.append((a, b))
+            if stop is not None and len(calls) > stop:
+                raise KeyboardInterrupt
+            return K[a, b]
+
+        similarity = fp.from_function(value, symmetric=True, diagonal=1.0, name="K")
+        wanted = {"budget": 0.2, "prior": PRIOR, "recall": 0.999, "seed": 3}
+        return calls, lambda: fp.duplicates(
+            range(len(K)), similarity, THRESHOLD, store=store, **wanted
+        )
+
+    calls, run = asked(tmp_path / "whole")
+    whole = run()
+    assert whole.certificate.sampled > 400
+    _, stopped = asked(tmp_path / "part", stop=len(calls) - 300)
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    paid, again = asked(tmp_path / "part")
+    found = again()
+    assert np.array_equal(found.left, whole.left)
+    assert np.array_equal(found.similarity, whole.similarity)
+    assert found.certificate.recall_at_least == whole.certificate.recall_at_least
+    assert found.certificate.sampled == whole.certificate.sampled
+    assert len(paid) < 1_000

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.all_pairs import level_of
 from fewpairs.answers.evaluated import Pairs
-from fewpairs.answers.ladder import Ranking, Steps, rank
+from fewpairs.answers.ladder import Steps, UnreadRanking, rank
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.recall import RecallCertificate, Target
 from fewpairs.kernels.statistics.hypergeometric import draws_needed
@@ -198,12 +198,16 @@ class _Sampling:
         gone = np.concatenate([np.empty(0, dtype=np.int64), *taken])
         self._next = ranking.next_pairs(gone, _NEXT, self._shift)
 
-    def _read_on(self, reader: Reader, ranking: Ranking, count: int) -> Ranking:
+    def _read_on(
+        self, reader: Reader, ranking: UnreadRanking, count: int
+    ) -> UnreadRanking:
         """Read the next pairs in the order of their predictions."""
         more = slice(ranking.whole, ranking.whole + count)
         return ranking.read_on(self._read(reader, ranking.i[more], ranking.j[more]))
 
-    def _climb(self, reader: Reader, ranking: Ranking, steps: Steps) -> list[Indices]:
+    def _climb(
+        self, reader: Reader, ranking: UnreadRanking, steps: Steps
+    ) -> list[Indices]:
         taken = []
         batch = max(_BATCH, self._left // _LOOKS)
         while not self._holds(self._missing) and self._left > 0:

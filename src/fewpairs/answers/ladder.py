@@ -15,7 +15,7 @@ from fewpairs.reading.reader import Reader
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
-__all__ = ["Ranking", "Steps", "rank"]
+__all__ = ["Steps", "UnreadRanking", "rank"]
 
 _WHOLE = 5  # strata that what was read in full is cut into: of 1, 2, 4, 8 and 16 parts
 _SMALLEST = 20  # pairs of the first
@@ -24,7 +24,7 @@ _BEYOND = 64  # times as many pairs are ranked as were read in full
 _MOST = 4_000_000  # pairs that are ranked
 
 
-class Ranking(NamedTuple):
+class UnreadRanking(NamedTuple):
     """Pairs that the fit did not read and that may match, the likeliest first.
 
     Attributes
@@ -51,7 +51,7 @@ class Ranking(NamedTuple):
     unread: int
     before: tuple[int, int] = (0, 0)
 
-    def read_on(self, hit: NDArray[np.bool_]) -> "Ranking":
+    def read_on(self, hit: NDArray[np.bool_]) -> "UnreadRanking":
         """Return the same where the next pairs have been read, too."""
         both = np.concatenate([self.hit, hit])
         return self._replace(whole=len(both), hit=both)
@@ -69,7 +69,7 @@ def rank(
     level: float,
     read: tuple[int, int],
     rng: np.random.Generator,
-) -> Ranking | None:
+) -> UnreadRanking | None:
     """Rank unread pairs by prediction; ``None`` where there are too many to look at.
 
     Parameters
@@ -114,7 +114,7 @@ def rank(
         unread = int(kept.sum())
     ranked = (i[kept], j[kept], predicted[kept])
     before = (known.moments().number, read[1])
-    return Ranking(*ranked, whole, hit, excluded, unread, before)
+    return UnreadRanking(*ranked, whole, hit, excluded, unread, before)
 
 
 class Steps:
@@ -128,7 +128,7 @@ class Steps:
         Says in which order pairs of a stratum are drawn.
     """
 
-    def __init__(self, ranking: Ranking, rng: np.random.Generator) -> None:
+    def __init__(self, ranking: UnreadRanking, rng: np.random.Generator) -> None:
         self._ranking = ranking
         unit = max(1, ranking.whole // ((1 << _WHOLE) - 1))
         self.useful = unit >= _SMALLEST

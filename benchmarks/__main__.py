@@ -28,8 +28,10 @@ ALL = (
     "search",
     "clusters",
 )
-LONG = ("few", "index", "backends", "exact", "texts", "linking")  # long: run when named
-OPTIONS = ("few", "larger", "exact", "texts", "linking")  # those that take any
+# Long: run when named.
+LONG = ("few", "retrieval", "index", "backends", "exact", "texts", "linking")
+# Those that take options.
+OPTIONS = ("few", "retrieval", "larger", "exact", "texts", "linking")
 
 if sys.argv[1:2] == ["beside"]:
     importlib.import_module("benchmarks.beside").run(sys.argv[2:])

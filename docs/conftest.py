@@ -20,6 +20,16 @@ def given(request, doctest_namespace, tmp_path_factory):
             text for text in tiny_models.texts(80) if text.strip()
         ]
         doctest_namespace["embed"] = _embed
+    if page == "retrieval.md" and request.node.path.parent.name == "tutorials":
+        pytest.importorskip("torch", reason="needs the extra torch")
+        from tests import tiny_models
+
+        folder = tmp_path_factory.mktemp("model")
+        doctest_namespace["model"] = tiny_models.save_tiny(folder)
+        made = [text for text in tiny_models.texts(90) if text.strip()]
+        doctest_namespace["queries"] = made[:30]
+        doctest_namespace["documents"] = made[30:]
+        doctest_namespace["embed"] = _embed
     if page == "classification.md":
         pytest.importorskip("numba", reason="needs the extra wmd")
         pytest.importorskip("sklearn", reason="needs scikit-learn")

@@ -376,6 +376,26 @@ def test_a_matrix_has_no_texts():
         fp.approximate(None, K, prior="lexical")
 
 
+def test_a_prior_that_is_a_similarity_is_asked_nothing_within_a_side(tmp_path):
+    matrix, (left, right) = two_sets_of(M, N)
+    cosine = left @ right.T
+
+    def cheap(a, b):
+        assert (a[0], b[0]) == ("left", "right"), f"{a} and {b} are no pair"
+        return float(cosine[a[1], b[1]])
+
+    prior = fp.from_function(cheap)
+    approx = run("auto", Across(matrix), budget="30/item", prior=prior)
+    assert "prior" in approx.method
+    by_prior = np.corrcoef(approx.dense().ravel(), cosine.ravel())[0, 1]
+    assert by_prior > 0.5
+    found = approx.search(LEFT[:2], k=3, evaluations=20, new=True)
+    assert found.indices.shape == (2, 3)
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run", prior=prior, items=LEFT, others=RIGHT)
+    np.testing.assert_array_equal(again.dense(), approx.dense())
+
+
 def test_a_prior_may_be_a_similarity_of_both_sides():
     left = [f"record {t} of {t % 7}" for t in range(60)]
     right = [f"Record {t} from {t % 7}" for t in range(80)]
@@ -476,6 +496,25 @@ def test_a_loaded_one_searches_once_it_has_its_items(tmp_path):
     np.testing.assert_array_equal(found.indices, np.argsort(-matrix[4])[:3])
     with pytest.raises(fp.InputError, match="others is None"):
         fp.load(tmp_path / "run", items=LEFT, similarity=function)
+
+
+def test_errors_name_the_item_and_the_other():
+    def fails(a, b):
+        if (a[1], b[1]) == (3, 5):
+            raise ValueError("no")
+        return 1.0
+
+    with pytest.raises(fp.errors.SimilarityError, match=r"others\[5\]") as caught:
+        run("optimal", fails, budget=1.0)
+    assert caught.value.pair == (3, 5)
+
+    def batched(a, b):
+        return np.where([y[1] == 5 for y in b], np.nan, 1.0)
+
+    similarity = fp.from_function(batched, batched=True)
+    with pytest.raises(fp.errors.SimilarityError, match="item 0 and other 5") as caught:
+        run("optimal", similarity, budget=1.0)
+    assert caught.value.pair == (0, 5)
 
 
 class Failing(Across):

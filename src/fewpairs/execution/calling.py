@@ -105,7 +105,7 @@ def _score(
     except SimilarityError as stop:
         error = stop
     except Exception as stop:  # noqa: BLE001 - whatever a similarity raises
-        error = _wrap(name, stop, a, b)
+        error = _wrap(name, stop, _named(scorer, a[0], b[0]), int(np.prod(shape)))
     except BaseException as stop:  # noqa: BLE001 - Ctrl-C: keep what was paid for
         error = stop
     seconds = time.perf_counter() - start
@@ -124,7 +124,9 @@ def _score(
     if bounds is not None:
         good &= _within(precise, bounds, out.dtype)
     if not good.all():
-        error = error or _no_similarity(name, bounds, precise, good, (a, b))
+        at = tuple(int(t) for t in np.argwhere(~good)[0])
+        pair = _named(scorer, a[at[0]], b[at[-1]])
+        error = error or _no_similarity(name, bounds, precise[at], pair)
         precise = np.where(good, precise, np.nan)
     money = scorer.price * done if spent is None else spent
     return Outcome(precise, done, seconds, error, money)
@@ -141,26 +143,31 @@ def _asked(
 def _no_similarity(
     name: str,
     bounds: tuple[float, float] | None,
-    values: NDArray[Any],
-    good: NDArray[np.bool_],
-    items: tuple[Indices, Indices],
+    value: Any,
+    named: tuple[tuple[int, int], str],
 ) -> SimilarityError:
     """Say which value cannot be, and of which pair."""
-    at = tuple(int(t) for t in np.argwhere(~good)[0])
-    i, j = items[0][at[0]], items[1][at[-1]]
+    pair, words = named
     what = "every similarity must be a finite number. Mend the similarity"
-    if _LARGEST < abs(values[at]) < np.inf:
+    if _LARGEST < abs(value) < np.inf:
         what = f"it must be between ±{_LARGEST:g}. Scale the similarity"
-    elif bounds is not None and np.isfinite(values[at]):
+    elif bounds is not None and np.isfinite(value):
         what = (
             f"its bounds are declared as ({bounds[0]:g}, {bounds[1]:g}). Mend the "
             "similarity or its bounds"
         )
     return SimilarityError(
-        f"{name} returned {values[at]} for items {i} and {j}; {what}, or drop the "
-        "item.",
-        pair=(int(i), int(j)),
+        f"{name} returned {value} for {words}; {what}, or drop the item.", pair=pair
     )
+
+
+def _named(scorer: Scorer, i: Any, j: Any) -> tuple[tuple[int, int], str]:
+    """Return a pair as the caller counts it, and in words."""
+    i, j = int(i), int(j)
+    if scorer.split is None:
+        return (i, j), f"items {i} and {j}"
+    i, j = min(i, j), max(i, j) - scorer.split
+    return (i, j), f"item {i} and other {j}"
 
 
 def _within(
@@ -189,13 +196,15 @@ def _refuse(name: str, out: NDArray[Any], shape: tuple[int, ...]) -> Exception |
     )
 
 
-def _wrap(name: str, error: Exception, a: Indices, b: Indices) -> SimilarityError:
-    pair = (int(a[0]), int(b[0]))
-    many = "" if len(a) == len(b) == 1 else f" (the first of {len(a):,} in one call)"
+def _wrap(
+    name: str, error: Exception, named: tuple[tuple[int, int], str], number: int
+) -> SimilarityError:
+    pair, words = named
+    many = "" if number == 1 else f" (the first of {number:,} in one call)"
     wrapped = SimilarityError(
-        f"{name} raised {type(error).__name__}: {error}, while scoring items "
-        f"{pair[0]} and {pair[1]}{many}. What was paid for before is in the "
-        "error's .ledger; pass it as store= to go on.",
+        f"{name} raised {type(error).__name__}: {error}, while scoring {words}{many}. "
+        "What was paid for before is in the error's .ledger; pass it as store= to go "
+        "on.",
         pair=pair,
     )
     wrapped.__cause__ = error

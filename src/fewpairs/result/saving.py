@@ -238,7 +238,8 @@ def _read(
     n, given = check_saved_facts(index), None
     get = checked_arrays(get, n)
     if index.get("layers") is not None:
-        given = as_prior(prior, items, n, "fewpairs.load", kept=kept)
+        split = index.get("split")
+        given = as_prior(prior, items, n, "fewpairs.load", kept=kept, given=split)
     model = read_model(index, get, given)
     known = Entries(
         n,

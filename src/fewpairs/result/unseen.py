@@ -264,23 +264,29 @@ def _some_predictions(
     others = np.arange(read.n)
     if read.symmetric:
         others = others[~read.has_lines(others)]
-    some = rng.permutation(others)[:_ITEMS]
-    if len(some) < 2:
+    sides = [others, others]
+    if read.sides is not None:  # pairs lie across, and each is drawn in one order
+        sides = [others[others < read.sides.split], others[others >= read.sides.split]]
+    some = [rng.permutation(sides[0])[:_ITEMS]]
+    some.append(rng.permutation(sides[1])[:_ITEMS] if read.sides else some[0])
+    if min(map(len, some)) < 2:
         return 0.0, 0.0, 0.0
-    norms = model.row_norms(some)
+    norms = [model.row_norms(part)[side] for side, part in enumerate(some)]
     sums = [np.cumsum(squares) for squares in norms]
     if min(total[-1] for total in sums) <= 0:
         return 0.0, 0.0, 0.0
     drawn = [
-        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(some) - 1)
+        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(s) - 1)
         for s in sums
     ]
-    i, j = some[drawn[0]], some[drawn[1]]
+    i, j = some[0][drawn[0]], some[1][drawn[1]]
     apart = np.abs(model.pairs(i, j).astype(np.float64) - seen.center)
     unread = ~read.lookup(i, j)[0] & (i != j)
     chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
-    weight = (len(others) / len(some)) ** 2 / np.maximum(chance, 1e-300)
-    terms = np.where(unread, apart**2 * weight, 0.0) / (2 if read.symmetric else 1)
+    size = len(sides[0]) / len(some[0]) * (len(sides[1]) / len(some[1]))
+    weight = size / np.maximum(chance, 1e-300)
+    twice = read.symmetric and read.sides is None
+    terms = np.where(unread, apart**2 * weight, 0.0) / (2 if twice else 1)
     out = apart > _IMPOSSIBLE * seen.reach
     impossible = np.where(out, terms, 0.0)
     beyond = np.where(~out & (apart > inner), terms, 0.0)

@@ -83,6 +83,7 @@ class Scorer(ABC):
     kept: Indices | None = None
     price: float = 0.0
     backend: str = "Python"
+    split: int | None = None  # of two sets, the position of the first right item
 
     @property
     def has_blocks(self) -> bool:

@@ -10,6 +10,7 @@ from fewpairs.errors import InputError
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.lexical import Lexical, texts_of
 from fewpairs.similarity.priors import Prior
+from fewpairs.similarity.two_sets import two_sets
 from fewpairs.similarity.unit_vectors import unit_rows
 from fewpairs.types import Indices
 
@@ -49,15 +50,19 @@ def as_prior(
         return Prior.of_parts(parts) if len(parts) > 1 else next(iter(parts), None)
     if isinstance(prior, Similarity):
         stayed = _stayed(items, kept)
-        cheap = prior.bind(range(n) if stayed is None else stayed)
+        recipe = prior
+        if given is not None:
+            m = given if kept is None else int(np.count_nonzero(kept < given))
+            recipe = two_sets(prior, m)
+        cheap = recipe.bind(range(n) if stayed is None else stayed)
         if cheap.n != n:
             msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
             raise InputError(msg)
         return Prior(
             cheap,
             prior.name,
-            symmetric=prior.symmetric is True,
-            recipe=prior,
+            symmetric=recipe.symmetric is True,
+            recipe=recipe,
             items=range(n) if stayed is None else stayed,
         )
     if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):

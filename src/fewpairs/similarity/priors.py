@@ -12,6 +12,7 @@ from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.joined import Joined
 from fewpairs.similarity.lexical import Lexical
+from fewpairs.similarity.placing import place_across
 from fewpairs.similarity.unit_vectors import UnitDots, side_by_side, unit_rows
 from fewpairs.types import Indices
 
@@ -139,7 +140,13 @@ class Prior:
 
     @cached_property
     def vectors(self) -> NDArray[np.float32] | None:
-        """What an index can look through: embeddings, those of some parts at least."""
+        """What an index can look through: embeddings, those of some parts at least.
+
+        Of a recipe for two sets, vectors whose products are near it.
+        """
+        split = None if self._recipe is None else self._recipe.split
+        if split is not None and self.embeddings is None:
+            return place_across(self.block, split, self.n)
         if self.embeddings is not None or not self.parts:
             return self.embeddings
         pairs = zip(self.parts, self.weights, strict=True)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError
-from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.errors import InputError, SimilarityError
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.types import Indices
 
@@ -118,6 +118,8 @@ class TwoSets(Similarity):
 class _Across(Scorer):
     """Pairs of a left and a right item, in the order that the similarity takes."""
 
+    split: int
+
     def __init__(self, bound: Scorer, given: int) -> None:
         self.n, self.kept, self.dtype = bound.n, bound.kept, bound.dtype
         self.chunk, self.price = bound.chunk, bound.price
@@ -166,7 +168,22 @@ class _Across(Scorer):
         """Return the similarity of the left to the right item of every pair."""
         left, right = np.minimum(i, j), np.maximum(i, j)
         self._refuse_within(left, right)
-        return self._bound.pairs(left, right)
+        try:
+            return self._bound.pairs(left, right)
+        except Interrupted as stop:
+            if isinstance(stop.cause, SimilarityError):
+                stop.cause = self._renamed(stop.cause)
+            raise
+
+    def _renamed(self, error: SimilarityError) -> SimilarityError:
+        """Return the error with positions as the caller counts them."""
+        if error.pair is None:
+            return error
+        i, j = error.pair
+        told = str(error).replace(f"items[{j}]", f"others[{j - self.split}]")
+        renamed = SimilarityError(told, pair=(i, j - self.split))
+        renamed.__cause__ = error.__cause__
+        return renamed
 
     def _refuse_within(self, left: Indices, right: Indices) -> None:
         if len(left) and (left.max() >= self.split or right.min() < self.split):

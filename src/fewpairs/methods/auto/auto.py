@@ -94,7 +94,7 @@ class Auto(Method):
         longer than training may.
     purpose
         What the budget is for: exact values of near ``"neighbors"``, good ``"entries"``
-        all over, or ``"balanced"``.
+        all over, or ``"balanced"``. Of two sets it is for left items' neighbors.
     student_seconds
         Training stops after so many seconds, all rounds together; by default after 110,
         of more than 20,000 items after as many more. The result depends on the seed

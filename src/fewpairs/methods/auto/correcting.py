@@ -35,6 +35,7 @@ _RISE = 0.3  # of the spread of random pairs, over which an item's vector comes 
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
 _RIDGE = 1e-3
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
+_RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _TOLD = 40_000  # pairs of either kind that curves are fitted to, at most
 _CHUNK = 1 << 14  # pairs whose features are made at once
@@ -49,11 +50,21 @@ class Correcting:
         (n, d) features of the items, rows of norm about 1; ``None``: a constant.
     n
         Number of items.
+    always
+        Whether items have regressions of their own whatever random pairs say: of two
+        sets, where nearly all that is read lies at the top.
     """
 
     def __init__(
-        self, features: NDArray[np.float32] | None, n: int, rng: np.random.Generator
+        self,
+        features: NDArray[np.float32] | None,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        always: bool = False,
     ) -> None:
+        self._always = always
+        self._ridges = _RIDGES_ACROSS if always else _RIDGES
         ones = np.ones((n, 1), dtype=np.float32)
         parts = [ones] if features is None else [ones, features]
         self._features = np.hstack(parts).astype(np.float32, copy=False)
@@ -161,17 +172,17 @@ class Correcting:
         concerned = np.zeros(len(self._features), dtype=bool)
         for ends in (tested.inputs.i, tested.inputs.j):
             concerned[ends] = True
-        said = rows.clipped().some(~out).vectors(_RIDGES, concerned)
+        said = rows.clipped().some(~out).vectors(self._ridges, concerned)
         left = [tested.values - tested.said(vectors) for vectors in said]
-        best, lowest = 0.0, 0.0
+        best, lowest = 0.0, np.inf if self._always else 0.0
         for ridge, apart in zip(
-            (np.inf, *_RIDGES), (tested.values, *left), strict=True
+            (np.inf, *self._ridges), (tested.values, *left), strict=True
         ):
             missed = sum(
                 math.log(mean_square(apart[part]) / size)
                 for part, size in zip(groups, usual, strict=True)
             )
-            if missed < lowest:
+            if missed < lowest and (ridge < np.inf or not self._always):
                 best, lowest = ridge, missed
         return best
 
@@ -193,9 +204,14 @@ class CorrectionScorer:
     rounds, scores_all = 6, 1
 
     def __init__(
-        self, features: NDArray[np.float32] | None, n: int, rng: np.random.Generator
+        self,
+        features: NDArray[np.float32] | None,
+        n: int,
+        rng: np.random.Generator,
+        *,
+        always: bool = False,
     ) -> None:
-        self._correcting = Correcting(features, n, rng)
+        self._correcting = Correcting(features, n, rng, always=always)
         self.correction: Correction | None = None
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.
         self.expands = 2 if n > EXACT else 0

@@ -212,7 +212,9 @@ class FewStage:
         if learns:
             trained = _Trained.start(self, model, read, seconds, rng)
         directions = item_features(self.prior, _OWN, rng)
-        own = CorrectionScorer(beside(directions, profiles), n, spending.rng)
+        across = self.purpose == "across"
+        features = beside(directions, profiles)
+        own = CorrectionScorer(features, n, spending.rng, always=across)
         count = self._rounds(model, read, trained or own)
         self.chosen = count
         fitted = "row effects" if self.prior is None else "prior and row effects"

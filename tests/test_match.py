@@ -10,6 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 import fewpairs as fp
 from fewpairs.answers.matches import Matches
+from fewpairs.answers.way import Way
 from tests import children
 
 RATIO = fp.StringSimilarity("ratio")
@@ -273,6 +274,18 @@ def test_a_budget_below_all_pairs_is_kept_and_every_match_is_exact(asked):
     assert right.sum() >= 0.9 * len(partner)
     if "one_to_one" in asked:
         assert len({*found.left}) == len({*found.right}) == len(found)
+
+
+def test_what_the_timed_sample_has_read_is_not_paid_for_again(monkeypatch):
+    monkeypatch.setattr(
+        "fewpairs.run.job.choose_way", lambda *_: Way(exact=False, why="told so")
+    )
+    K, partner, prior = linked()
+    scored = Scored(K)
+    found = fp.match(*sides(*K.shape), fp.from_function(scored), k=1, prior=prior)
+    assert found.way.why == "told so"
+    assert found.evaluations == len(scored.calls) == len(set(scored.calls)) < K.size
+    assert (partner[found.left] == found.right).mean() > 0.9
 
 
 def test_an_approximation_of_two_sets_is_matched_and_asked_again_pays_nothing():

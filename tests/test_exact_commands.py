@@ -114,3 +114,43 @@ def test_mistakes_are_named_before_anything_is_compared(fewpairs, arguments, wor
     assert done.returncode == 2
     assert words in " ".join(done.stderr.split())
     assert "take about" not in done.stderr
+
+
+def test_a_recall_of_all_pairs_is_certain(fewpairs):
+    done = fewpairs(*duplicates("-t", "0.8", "--recall", "95%", "--json"))
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)["certificate"]
+    assert (made["guaranteed"], made["certified"]) == (1.0, True)
+
+
+def test_a_recall_within_a_budget_says_what_is_claimed(tmp_path, capfd, monkeypatch):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefgh"), 12)) for _ in range(150)]
+    lines = "".join(f"{word}\n{word}x\n" for word in words)
+    (tmp_path / "texts.txt").write_text(lines, encoding="utf-8")
+    wanted = ("-t", "0.9", "--budget", "20%", "--recall", "90%", "--guarantee")
+    sure = ("--confidence", "90%", "--json")
+    done = run_here([*duplicates(*wanted, *sure)], tmp_path, capfd, monkeypatch)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["certificate"]["confidence"] == pytest.approx(0.9)
+    assert facts["certificate"]["guaranteed"] >= 0.9
+    assert len(facts["pairs"]) >= 0.9 * 150
+    done = run_here([*duplicates(*wanted)], tmp_path, capfd, monkeypatch)
+    assert "whatever the model does (95 % confidence)" in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--recall", "much"), "pass a share such as 95% or 0.95"),
+        (("--recall", "120%"), "--recall is '120%'"),
+        (("--recall", "90%", "--confidence", "100%"), "--confidence is '100%'"),
+        (("--guarantee",), "--guarantee without --recall"),
+        (("--recall", "90%", "--most", "5"), "without --margin, --most and --method"),
+    ],
+)
+def test_a_recall_that_cannot_be_is_told(fewpairs, given, told):
+    done = fewpairs(*duplicates("-t", "0.8", *given))
+    assert done.returncode != 0
+    assert told in " ".join(done.stderr.split())

@@ -57,6 +57,20 @@ def duplicates(
         int | None,
         typer.Option("--most", min=0, help="Candidates that may be evaluated at most."),
     ] = None,
+    recall: Annotated[
+        str | None,
+        typer.Option(
+            help="Read on until so much of all such pairs is certainly found, such as "
+            "95%, or the budget ends.",
+        ),
+    ] = None,
+    confidence: Annotated[
+        str, typer.Option(help="How certainly: how often such a statement holds.")
+    ] = "95%",
+    guarantee: Annotated[
+        bool,
+        typer.Option("--guarantee", help="Certify it for any model; see the docs."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -83,6 +97,8 @@ def duplicates(
 
     fewpairs duplicates titles.csv --column title --similarity levenshtein -t 0.8
 
+    fewpairs duplicates titles.csv --similarity ratio -t 0.8 --recall 95%
+
     fewpairs duplicates run --threshold 0.75 --out pairs.csv
 
     fewpairs duplicates run --threshold 0.9 --json
@@ -92,6 +108,14 @@ def duplicates(
         check_file(out, force=force)
         kind_of_output(out)
     approx: Approximation | None = None
+    asked = _asked(recall, confidence, guarantee=guarantee)
+    plain = method == "auto" and margin is None and most is None
+    if asked and (similarity is None or not plain):
+        msg = (
+            "--recall and --guarantee go with a file and its --similarity, without "
+            "--margin, --most and --method."
+        )
+        raise InputError(msg)
     if similarity is None:
         if Path(source).is_file():
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
@@ -108,10 +132,10 @@ def duplicates(
         options.as_job_budget(budget)
         options.as_method_name(method)
         given = read_texts(source, how, say)
-        if method == "auto" and margin is None and most is None:
+        if plain:
             found = _of_file(
                 given, recipe, threshold, say, budget=budget, seed=seed,
-                store=store and str(store), **options.prior_of(prior, given),
+                store=store and str(store), **asked, **options.prior_of(prior, given),
             )  # fmt: skip
         else:
             equal = _few_equal(given.texts)  # too many: an error before it is paid
@@ -134,6 +158,34 @@ def duplicates(
         guarded = write_rows(table, kind_of_output(out), out, raw=raw)
         say.wrote(f"{len(found.left):,} pairs", out, guarded)
     say.document(_facts(found, approx, given))
+
+
+def _asked(recall: str | None, confidence: str, *, guarantee: bool) -> dict[str, Any]:
+    """Return what is asked of the recall, for `fewpairs.duplicates`."""
+    if recall is None and not guarantee:
+        return {}
+    sure = _share("--confidence", confidence)
+    if recall is None:
+        msg = "--guarantee without --recall; pass the recall to guarantee."
+        raise InputError(msg)
+    return {
+        "recall": _share("--recall", recall),
+        "delta": round(1 - sure, 12),
+        "guarantee": guarantee,
+    }
+
+
+def _share(name: str, given: str) -> float:
+    """Return 0.95 of 95% and of 0.95."""
+    text = given.strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 < share <= 1 or (share == 1 and name == "--confidence"):
+        msg = f"{name} is {given!r}; pass a share such as 95% or 0.95."
+        raise InputError(msg)
+    return share
 
 
 def _approximated(budget: str) -> str:
@@ -214,6 +266,8 @@ def _tell(
         f"{len(found) - found.known:,} among {found.checked:,} candidates evaluated now"
     )
     say.say(f"missed: {missed_in_words(found)}")
+    for words in found.certificate.words() if found.way is not None else ():
+        say.say(f"found: {words}")
     exact = np.inf if approx is None else _exact_seconds(approx)
     if exact < _QUICK:
         say.note(
@@ -270,7 +324,21 @@ def _facts(
         "missed": None
         if found.missed is None or _all_read(found, approx)
         else found.missed._asdict(),
+        "certificate": _certificate(found),
         "pairs": [
             dict(zip(_NAMES, record, strict=True)) for record in _records(found, given)
         ],
+    }
+
+
+def _certificate(found: Matches) -> dict[str, Any]:
+    made = found.certificate
+    return {
+        "recall_at_least": made.recall_at_least,
+        "guaranteed": made.guaranteed,
+        "confidence": made.confidence,
+        "certified": made.certified,
+        "sampled": made.sampled,
+        "excluded": found.excluded,
+        "price": made.price,
     }

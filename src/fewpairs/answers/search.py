@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
 from fewpairs.answers.neighbors import check_k
 from fewpairs.answers.pools import PooledGuide, padded, proposed
+from fewpairs.answers.remembered import Remembered
 from fewpairs.checks import check_flag, check_whole
 from fewpairs.errors import InputError
 from fewpairs.matrix.entries import Entries
@@ -92,16 +93,16 @@ def search(
     shown = as_progress(progress, call)
     shown.start("searching", len(asked.queries) * evaluations)
     try:
-        sought = _Sought.of(approx, reader, asked, prior, call)
-        found = sought.found(k, number, min(rounds, number), shown)
+        with Remembered(reader, asked.queries, prior, new=asked.new) as distinct:
+            some = asked._replace(queries=distinct.items)
+            sought = _Sought.of(approx, reader, some, distinct.prior, call)
+            distinct.start(sought.oracle)
+            found = sought.found(k, number, min(rounds, number), shown)
     finally:
         shown.finish()
-    if not asked.single:
-        return found
+    each = 0 if asked.single else distinct.which
     return Found(
-        found.indices[0],
-        found.similarities[0],
-        evaluations=found.evaluations,
+        found.indices[each], found.similarities[each], evaluations=found.evaluations
     )
 
 

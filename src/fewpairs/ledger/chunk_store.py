@@ -7,6 +7,8 @@
     pairs/NAME         (2, m) arrays: keys i·n + j, and the bits of the values
     runs/NAME          one group a run; what it was asked for and decided
     passes/NAME.npz    what a pass over all pairs has found so far
+    queries/NAME.npz   what searches have paid for, of items that are not among these
+    added/NAME         a ledger of more items: these, and those that were added
     copies             of every zarr.json, see `metadata`
     damaged            what `mend` could not mend
     lock               a group; its attributes say who writes
@@ -31,6 +33,7 @@ from fewpairs.ledger.objects import objects_at
 
 __all__ = ["Cell", "ChunkStore", "name_of"]
 
+_BESIDE = ("passes", "queries", "added", "damaged")
 FORMAT = "fewpairs ledger"
 VERSION = 2
 # Which chunk of an array, counted along both axes.
@@ -148,7 +151,7 @@ class ChunkStore:
         """Remove everything but the lock; what says whose it was goes last."""
         self._arrays.clear()
         with self._explained("written"):
-            for name in (*KINDS, "passes", "damaged", "copies", "zarr.json"):
+            for name in (*KINDS, *_BESIDE, "copies", "zarr.json"):
                 self._objects.remove(name)
 
     # --- arrays ------------------------------------------------------------------

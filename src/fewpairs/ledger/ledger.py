@@ -26,6 +26,7 @@ from fewpairs.ledger.run_records import CurrentRun, Record, describe, read_recor
 from fewpairs.ledger.served import Served
 from fewpairs.ledger.subject import FingerprintOnce, Identity, Sample, Subject, unknown
 from fewpairs.ledger.transforming import applied, with_similarity
+from fewpairs.matrix.earlier import know
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import Chunks
 from fewpairs.matrix.lines import Axis
@@ -96,12 +97,13 @@ class Ledger:
         self._identify: Callable[[], Identity] = unknown
         call = "fewpairs.Ledger"
         self.trust = check_flag(call, "trust", trust)
-        self._memory = memory = check_whole(call, "memory", memory)
+        self.memory = memory = check_whole(call, "memory", memory)
         where = None if path is None else check_path(call, "path", path)
         self._chunk_store = store = None if where is None else ChunkStore(where)
         self._entry_store = None if store is None else EntryStore(store, memory)
         self._run, self.passes = CurrentRun(store), PassRecords(store)
         self._within, self.lock = False, threading.RLock()
+        self.smaller: Ledger | None = None  # from before items were added
         self._damage: DamageError | None = None
         self.waiting: tuple[Identity, dict[tuple[int, int], float]] | None = None
         if self._chunk_store is not None:
@@ -197,6 +199,8 @@ class Ledger:
                 "another ledger for them."
             )
             raise InputError(msg)
+        if self.smaller is not None:
+            know(self.entries, self.smaller.load())
         return self.entries
 
     def start(self, key: str, facts: dict[str, Any]) -> Record:
@@ -308,10 +312,7 @@ class Ledger:
         return broken
 
     def forget(self) -> None:
-        """Forget everything, on disk too: what was paid for is paid for again.
-
-        The ledger is then as new, for any items and any similarity.
-        """
+        """Forget everything, on disk too, and be as new, for any items."""
         with self.lock:
             if self._within:
                 msg = f"Ledger.forget: a run is using {self!r}. Wait for it to end."
@@ -319,7 +320,7 @@ class Ledger:
             if self._chunk_store is not None:
                 with self._chunk_store.locked():
                     self._chunk_store.forget()
-                self._entry_store = EntryStore(self._chunk_store, self._memory)
+                self._entry_store = EntryStore(self._chunk_store, self.memory)
             self.entries = self._subject = self._damage = None
             self.evaluations, self.records = 0, {}
             self._identify, self.served = unknown, Served()
@@ -334,8 +335,7 @@ class Ledger:
 
         ``function`` maps arrays of known values to those of ``similarity``; nothing is
         evaluated. exp(−γ·distance) of another γ, for one, is a power:
-        ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``. With a
-        ``path`` it is a ledger on disk.
+        ``ledger.transformed(lambda K: K**3, wmd.with_gamma(3 * wmd.gamma))``.
         """
         call = "Ledger.transformed"
         check_function(call, "function", function, cure="a function of an array")

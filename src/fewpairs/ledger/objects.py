@@ -65,7 +65,7 @@ class Folder:
         """Make the folder; refuse one that holds something else."""
         self._folder.mkdir(parents=True, exist_ok=True)
         ours = {"lock", "zarr.json", "columns", "rows", "pairs", "runs"}
-        ours |= {"copies", "damaged", "passes"}
+        ours |= {"copies", "damaged", "passes", "queries", "added"}
         others = {path.name for path in self._folder.iterdir()} - ours
         if others and not (self._folder / "zarr.json").exists():
             msg = (
@@ -77,7 +77,8 @@ class Folder:
     def sweep(self) -> None:
         """Remove what a killed writer had not renamed yet."""
         for path in self._folder.rglob("*.partial"):
-            path.unlink(missing_ok=True)
+            if path.relative_to(self._folder).parts[0] != "added":  # has its own lock
+                path.unlink(missing_ok=True)
 
     def zarr_store(self) -> Any:
         """Return the folder as zarr knows it."""

@@ -1,5 +1,6 @@
 """Entries: the known part of an n×n matrix, as whole lines and scattered pairs."""
 
+import copy
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from scipy import sparse
 from fewpairs.kernels.linalg import scratch
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.matrix import laying
+from fewpairs.matrix.earlier import Earlier
 from fewpairs.matrix.lines import Axis, Lines
 from fewpairs.matrix.moments import Moments, count_moments
 from fewpairs.matrix.sampling import sample_unknown
@@ -61,6 +63,8 @@ class Entries:
         # Lines with holes: what a run that was stopped leaves in a ledger.
         self.partial: dict[Axis, list[Lines]] = {"columns": [], "rows": []}
         self._sorted = np.empty(0, dtype=np.int64), np.empty(0)  # keys, values
+        self.earlier: Earlier | None = None  # what it grows from, while it does
+        self.drawn: dict[str, Indices] = {}  # keys of random pairs, by what for
         self._added: list[tuple[Indices, NDArray[Any]]] = []
         self._table: _Table | None = None
         self._moments: Moments | None = None
@@ -224,6 +228,16 @@ class Entries:
         split = None if self.sides is None else self.sides.split
         return Entries(self.n, symmetric=self.symmetric, diagonal=diagonal, split=split)
 
+    @property
+    def old(self) -> int:
+        """How many items, the first ones, are not compared with each other any more."""
+        return 0 if self.earlier is None else self.earlier.n
+
+    def unread(self, i: Indices, j: Indices) -> NDArray[np.bool_]:
+        """Tell which pairs are not known, and may be read."""
+        unread = ~self.lookup(i, j)[0]
+        return unread & (np.maximum(i, j) >= self.old) if self.old else unread
+
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""
         out = self.like(self.diagonal)
@@ -232,6 +246,7 @@ class Entries:
             out.partial = {axis: list(lines) for axis, lines in self.partial.items()}
             out._sorted = self.scattered()
             out._moments = self._moments
+        out.earlier, out.drawn = copy.deepcopy(self.earlier), dict(self.drawn)
         return out
 
     def scattered(self) -> tuple[Indices, NDArray[np.float64]]:

@@ -67,6 +67,8 @@ def hide(entries: "Entries", out: NDArray[Any], rows: Indices, first: int = 0) -
         out[lines.position[rows] >= 0] = -np.inf
     own = np.flatnonzero(rows >= first)
     out[own, rows[own] - first] = -np.inf
+    if first == 0:  # of a matrix that has grown
+        out[rows < entries.old, : entries.old] = -np.inf
     if entries.sides is not None and first == 0:
         entries.sides.blank(out, rows, -np.inf)
 

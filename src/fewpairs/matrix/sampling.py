@@ -17,18 +17,22 @@ def sample_unknown(
 ) -> tuple[Indices, Indices]:
     """Draw distinct off-diagonal entries that are not known, uniformly.
 
-    Returns fewer than ``size`` only when fewer are unknown.
+    Of a matrix that has grown, those with a new item. Returns fewer than ``size`` only
+    when fewer are unknown.
     """
-    unknown = entries.pairs - entries.moments().number
+    pairs, unknown = entries.pairs, entries.pairs - entries.moments().number
+    if entries.earlier is not None:
+        of_old, unknown = entries.earlier.unread(entries)
+        pairs -= of_old + entries.earlier.known
     size = min(size, unknown)
     if size == 0:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if unknown < 2 * size or unknown < entries.pairs // 50:
+    if unknown < 2 * size or unknown < pairs // 50:
         return _sample_by_listing(entries, size, rng)
     chosen = np.empty(0, dtype=np.int64)
     while len(chosen) < size:
-        draws = 2 * (size - len(chosen)) * entries.pairs // unknown + 16
-        i, j = _drawn(entries, draws, rng)
+        draws = 2 * (size - len(chosen)) * pairs // unknown + 16
+        i, j = _any_pairs(entries, draws, rng)
         fresh = ~entries.lookup(i, j)[0]
         keys = np.concatenate([chosen, entries.keys(i[fresh], j[fresh])])
         _, first = np.unique(keys, return_index=True)
@@ -36,15 +40,19 @@ def sample_unknown(
     return entries.ends(chosen[:size])
 
 
-def _drawn(
-    entries: "Entries", size: int, rng: np.random.Generator
+def _any_pairs(
+    entries: "Entries", draws: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """Draw pairs, some of them perhaps twice."""
+    """Draw pairs, some perhaps twice; of a matrix that has grown, with new items."""
     if entries.sides is not None:
-        return entries.sides.sample(size, rng)
-    i = rng.integers(entries.n, size=size)
-    j = rng.integers(entries.n - 1, size=size)
+        return entries.sides.sample(draws, rng)
+    n, old = entries.n, entries.old
+    i = old + rng.integers(n - old, size=draws)
+    j = rng.integers(n - 1, size=draws)
     j += j >= i
+    if old:  # two new items would be met from both sides
+        once = (j < old) | (i < j)
+        i, j = i[once], j[once]
     return i, j
 
 
@@ -59,6 +67,6 @@ def _sample_by_listing(
         j = everything[row + 1 :] if entries.symmetric else np.delete(everything, row)
         if sides is not None:
             j = everything[sides.right]
-        fresh = j[~entries.lookup(np.full(len(j), row), j)[0]]
+        fresh = j[entries.unread(np.full(len(j), row), j)]
         found.append(row * entries.n + fresh)
     return entries.ends(rng.permutation(np.concatenate(found))[:size])

@@ -38,6 +38,8 @@ class Method(ABC):
     reuses_columns: ClassVar[bool] = False
     # Whether rows and columns may be of two sets.
     takes_two_sets: ClassVar[bool] = False
+    # Whether items can be added, without pairs of old ones being read anew.
+    takes_more_items: ClassVar[bool] = False
 
     @abstractmethod
     def price(self, cost: Cost) -> int:
@@ -62,6 +64,24 @@ class Method(ABC):
     def with_landmarks(self, most: int) -> "Method | None":  # noqa: ARG002
         """Return this method with landmarks, ``most`` unless given, or ``None``."""
         return None
+
+    def price_of_new(self, landmarks: int, fresh: int, cost: Cost) -> int:  # noqa: ARG002
+        """Return the fewest evaluations that adding so many items takes."""
+        return 0
+
+    def for_new_items(
+        self,
+        landmarks: Indices,
+        fresh: int,  # noqa: ARG002
+        cost: Cost,  # noqa: ARG002
+        allowance: int,  # noqa: ARG002
+    ) -> "tuple[Method, Indices]":
+        """Return what goes on with a matrix to which so many items were added.
+
+        And the landmarks whose columns the new items complete first, out of the same
+        allowance.
+        """
+        return self, landmarks[:0]
 
     def scattered(self, cost: Cost) -> float:  # noqa: ARG002
         """Return the share of its evaluations that are single pairs, not columns."""
@@ -99,6 +119,8 @@ class LandmarkMethod(Method):
 
     landmarks: int | Sequence[int] | None = None
     sampling: Sampling = field(default_factory=Uniform)
+
+    takes_more_items: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         call = f"fewpairs.{type(self).__name__}"
@@ -170,6 +192,20 @@ class LandmarkMethod(Method):
     def everything(self, cost: Cost) -> Method | None:
         """Return this method with all items as landmarks, if the budget decides."""
         return replace(self, landmarks=cost.n) if self.landmarks is None else None
+
+    def price_of_new(self, landmarks: int, fresh: int, cost: Cost) -> int:
+        """Return the price of the new items' entries at the landmarks."""
+        return landmarks * fresh * cost.calls
+
+    def for_new_items(
+        self,
+        landmarks: Indices,
+        fresh: int,  # noqa: ARG002
+        cost: Cost,  # noqa: ARG002
+        allowance: int,  # noqa: ARG002
+    ) -> tuple[Method, Indices]:
+        """Keep the landmarks."""
+        return replace(self, landmarks=tuple(landmarks.tolist())), landmarks
 
     def with_landmarks(self, most: int) -> Method | None:
         """Return this method with landmarks, ``most`` unless they are given."""

@@ -1,7 +1,7 @@
 """SMS-Nyström: the Nyström method on a matrix shifted towards semidefinite."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,8 @@ class SMSNystrom(LandmarkMethod):
     unshift: bool = False
     variant: Literal["paper", "code"] = "paper"
     rcond: float | None = None
+
+    takes_more_items: ClassVar[bool] = False  # its block is of any items
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -14,6 +14,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.once import once
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
+from fewpairs.reading.query_memory import QueryMemory
 from fewpairs.reading.run_entries import ReadSoFar
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
@@ -76,6 +77,11 @@ class Reader:
             before=before,
         )
 
+    @once
+    def queries(self) -> QueryMemory:
+        """What has been paid for of new items."""
+        return QueryMemory(self._store)
+
     @property
     def evaluations(self) -> int:
         """Calls of the similarity made for pairs of fitted items, after the fit."""
@@ -97,6 +103,11 @@ class Reader:
         if "oracle" in self.__dict__:
             return self.oracle.read
         return self._reading.entries
+
+    @property
+    def n(self) -> int:
+        """How many items were fitted."""
+        return self._scorer.n
 
     @property
     def dtype(self) -> np.dtype[Any]:

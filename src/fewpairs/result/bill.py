@@ -29,6 +29,9 @@ class Bill:
         Evaluations that this takes, made now or paid for in a ledger before.
     money
         What was charged for them, attempts that came to nothing included.
+    old_items, kept
+        Where items were added: how many there were before, and evaluations made until
+        then.
     """
 
     similarity: str = "unknown"
@@ -43,6 +46,8 @@ class Bill:
     computing: float = 0.0
     charged: int = 0
     money: float = 0.0
+    old_items: int = 0
+    kept: int = 0
 
     def plus(self, more: "Bill") -> "Bill":
         """Return both bills in one: a run, and one that went on from it."""
@@ -59,7 +64,7 @@ class Bill:
         sums = {
             name: getattr(self, name) + getattr(more, name) for name in added + timed
         }
-        return replace(more, **sums)
+        return replace(more, old_items=self.old_items, kept=self.kept, **sums)
 
     def plus_answers(self, evaluations: int, charged: int, money: float) -> "Bill":
         """Return the bill with what was read after the run."""
@@ -117,6 +122,7 @@ def receipt(
             f"({share:.2%}, {_per_item(bill, shape, two_sets=two_sets)}): "
             f"{', '.join(spent)}{earlier}{money}"
         ),
+        **({"added": _added(bill, shape[0])} if bill.old_items else {}),
         "time": time,
         "size": f"rank {rank:,}, {landmarks:,} landmarks",
     }
@@ -124,6 +130,13 @@ def receipt(
     size = f"{shape[0]:,} × {shape[1]:,} similarities"
     of = " of two sets" if two_sets else ""
     return "\n".join([f"fewpairs: {size}{of}", *body])
+
+
+def _added(bill: Bill, n: int) -> str:
+    """Return what was kept when items were added, and what they cost."""
+    joined = f"{n - bill.old_items:,} items joined {bill.old_items:,}"
+    made = bill.evaluations - bill.kept
+    return f"{joined}: {bill.kept:,} evaluations kept, {made:,} made for the new ones"
 
 
 def _per_item(bill: Bill, shape: tuple[int, int], *, two_sets: bool) -> str:

@@ -23,7 +23,16 @@ from fewpairs.result.unseen import (
 )
 from fewpairs.types import Indices
 
-__all__ = ["Certificate", "HeldOut", "exact_certificate", "hold_out", "pairs_for"]
+__all__ = [
+    "HELD_OUT",
+    "Certificate",
+    "HeldOut",
+    "exact_certificate",
+    "hold_out",
+    "pairs_for",
+]
+
+HELD_OUT = "held out"  # why pairs of a matrix that grows are set aside
 
 # Of a budget: a tenth, but no more than so many pairs and a share beyond them (2,000
 # pairs tell R² to about .01, and what they take is missing where little is read), and
@@ -275,11 +284,26 @@ def hold_out(
     """Read ``size`` random unread pairs.
 
     They are drawn after the fit, from those that it did not read, so it cannot have
-    used them. They become exact entries of the result themselves.
+    used them. They become exact entries of the result themselves. Where a matrix has
+    grown they are pairs with new items; those of old items that were held out before,
+    which no fit has seen, go with them, as many for each unread pair.
     """
-    before = oracle.read.moments()
-    i, j = oracle.read.sample_unknown(size, rng)
-    return HeldOut(i, j, oracle.pairs(i, j), before, rng, bounds=bounds)
+    read = oracle.read
+    earlier = read.earlier
+    i, j = read.sample_unknown(size, rng)
+    if earlier is None:
+        before = read.moments()
+        return HeldOut(i, j, oracle.pairs(i, j), before, rng, bounds=bounds)
+    none = i[:0], i[:0], np.empty(0)
+    kept, rest = earlier.part(earlier.aside.pop(HELD_OUT, none), read, len(i), rng)
+    for sample in (rest, *earlier.aside.values()):
+        earlier.put_back(read, sample)
+    before = read.moments()
+    both = (i, j, oracle.pairs(i, j)), kept
+    i, j, truth = (np.concatenate(side) for side in zip(*both, strict=True))
+    earlier.put_back(read, kept)
+    read.earlier = None  # any pair may be read from here on
+    return HeldOut(i, j, truth, before, rng, bounds=bounds)
 
 
 def _true_rows(known: Entries) -> Iterator[tuple[Indices, NDArray[np.float64]]]:

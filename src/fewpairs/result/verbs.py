@@ -13,6 +13,7 @@ from scipy import sparse
 from fewpairs.progress import Progress
 from fewpairs.result.carrying_out import carried_out_by, implementation, verbs_of
 from fewpairs.result.match_verbs import MatchVerbs
+from fewpairs.result.verbs_of_growth import GrowthVerbs
 from fewpairs.types import Indices
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Verbs", "implementation"]
 
 
-class Verbs(MatchVerbs):
+class Verbs(MatchVerbs, GrowthVerbs):
     """What an approximation can be asked, besides entries."""
 
     @carried_out_by("fewpairs.answers.neighbors:neighbors")
@@ -95,8 +96,9 @@ class Verbs(MatchVerbs):
         and the items' mean similarities say, corrected by a ridge regression of the
         query's exact scores on the items' embeddings and rows of the factors, fitted
         anew in every round. Everything returned was evaluated. What is known already,
-        of a fitted item, is free. The answer follows from the fit and the arguments:
-        what other searches have paid for makes it cheaper, and never another one.
+        of a fitted item or by another search of the same new item, is free. The answer
+        follows from the fit and the arguments: what other searches have paid for makes
+        it cheaper, and never another one.
 
         Parameters
         ----------

@@ -186,6 +186,7 @@ def approximate(
             partial(identity_of, recipe, _known_by(items, listed_items, recipe))
         ),
         dropped=_dropped(scorer, listed_items),
+        own_prior=isinstance(prior, str) and prior == "auto",
     )
     warn_of_few(call, allowed, run.cost())
     if target_error is None:

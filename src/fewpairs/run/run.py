@@ -39,6 +39,7 @@ from fewpairs.run.budget_split import (
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import bind
 from fewpairs.similarity.items import Items
+from fewpairs.types import Indices
 
 __all__ = ["Run"]
 
@@ -60,6 +61,8 @@ class Run:
     dropped: int = 0
     reading: ReadSoFar | None = None  # of the run before
     trust: bool = False
+    own_prior: bool = False  # texts get one of their own making
+    whole: Indices | None = None  # landmarks whose columns new items have to complete
 
     @property
     def _trusted(self) -> bool:
@@ -143,7 +146,12 @@ class Run:
             more = Budget.of_evaluations(left + again)
             split = split_budget(self.method, self.recipe, cost, more)
         self.check_memory(split, call)
-        return self._fit(Budget.of_evaluations(left), lambda _: split, left, paid)
+        split = split._replace(evaluations=left)
+        return self.go_on(Budget.of_evaluations(left), split, paid)
+
+    def go_on(self, budget: Budget, split: BudgetSplit, paid: Bill) -> Approximation:
+        """Spend a budget as it was split, on top of what was read before."""
+        return self._fit(budget, lambda _: split, split.evaluations, paid)
 
     def until(self, target: float, budget: Budget) -> Approximation:
         """Grow until the certificate's upper end is below a target."""
@@ -224,6 +232,8 @@ class Run:
             checks = oracle.account.for_store
             for_symmetry = oracle.evaluations - checks
             split = plan(oracle)
+            if self.whole is not None:
+                oracle.columns(self.whole)
             model = split.method.fit(oracle, fit_rng)
             for_fit = oracle.evaluations - checks - for_symmetry
             evidence: Certificate | HeldOut
@@ -253,7 +263,9 @@ class Run:
         )
         if paid is not None:
             bill = paid.plus(bill)
-        source = replace(self, reading=oracle.reading()) if model.exact else None
+        source = None
+        if model.exact:
+            source = replace(self, reading=oracle.reading(), whole=None)
         return Approximation(model, known, evidence, bill, source)
 
     @contextlib.contextmanager

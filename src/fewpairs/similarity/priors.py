@@ -87,7 +87,7 @@ class Prior:
         self.embeddings = embeddings
         self.alike, self.lexical, self.asked = alike, lexical, asked
         self.parts, self.weights = parts, weights
-        self._recipe, self._items = recipe, items
+        self.recipe, self._items = recipe, items
         self._cheap = cheap
         self._symmetric = symmetric
 
@@ -185,13 +185,13 @@ class Prior:
                 )
                 raise InputError(msg)
             return NewPrior(self, embeddings=unit)
-        if self._recipe is None or self._items is None:
+        if self.recipe is None or self._items is None:
             msg = (
                 f"{call}: the prior, {self.name}, is bound to the fitted items. Pass "
                 "prior= and items= to fewpairs.load."
             )
             raise InputError(msg)
-        joined = Joined(self._recipe, self._items, self._cheap, new_items, call)
+        joined = Joined(self.recipe, self._items, self._cheap, new_items, call)
         return NewPrior(
             self, Prior(joined, self.name, symmetric=self._symmetric), joined.fitted
         )
@@ -199,7 +199,7 @@ class Prior:
     def _parts_beside(
         self, given: Any, new_items: Sequence[Any], X: NDArray[Any], call: str
     ) -> "NewPrior":
-        each = self._given_to_parts(given, call)
+        each = self.given_to_parts(given, call)
         used = [
             (part.beside(own, new_items, X, call), weight)
             for part, weight, own in zip(self.parts, self.weights, each, strict=True)
@@ -210,7 +210,7 @@ class Prior:
         rows = side_by_side([new.embeddings for new, _ in used], used)
         return NewPrior(self, embeddings=rows)
 
-    def _given_to_parts(self, given: Any, call: str) -> list[Any]:
+    def given_to_parts(self, given: Any, call: str) -> list[Any]:
         """Return what each part gets: of a list its own, one array who needs one."""
         asks = [
             weight > 0 and part.embeddings is not None and part.lexical is None

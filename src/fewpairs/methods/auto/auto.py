@@ -32,6 +32,7 @@ from fewpairs.model.guard import Guard
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.priors import Prior
+from fewpairs.types import Indices
 
 __all__ = ["Auto"]
 
@@ -46,6 +47,8 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 _FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (110.0, 0.3)
 _WORTH_ASKING, _ASKED = 4_000, 150  # pairs; random ones that tell what a prior says
 _FEWEST_ACROSS = 20  # pairs of two sets
+# Of a budget for new items, what their entries there may take, alone and beside others.
+_AT_LANDMARKS, _BESIDE_FEW = 0.7, 0.15
 _UNCHANGED = 0.01  # share of the pairs whose reading leaves the others as they were
 _SECONDS, _SECONDS_ITEMS = 110.0, 20_000  # of training, and items from which on more
 _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safely
@@ -123,6 +126,7 @@ class Auto(Method):
     takes_prior: ClassVar[bool] = True
     wants_prior: ClassVar[bool] = True
     takes_two_sets: ClassVar[bool] = True
+    takes_more_items: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         call = "fewpairs.Auto"
@@ -203,7 +207,7 @@ class Auto(Method):
         if cost.split is not None:
             return AcrossStage(
                 spending,
-                lambda: self._student_pays(oracle),
+                lambda: self._student_pays(spending),
                 self._seconds(n),
                 student_rng,
                 least=self.least(cost),
@@ -226,7 +230,7 @@ class Auto(Method):
             why = "values too large or small for refinement"
             said = f"{why}; {work.described}"
             return replace(model, guard=Guard(), words=said).lean()
-        learns = self._student_pays(oracle)
+        learns = self._student_pays(spending)
         refined = _REFINED[self.purpose][learns] * budget
         if learns:
             model, words = refine_with_student(
@@ -252,25 +256,26 @@ class Auto(Method):
         # Landmarks stay in reach, for a prior that says nothing.
         beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
         most = beyond if beyond >= 0 else spending.left
-        if stage.per_item >= self._few_limit(n, trains=True):
+        if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
             most = min(most, _ASKED * cost.calls)  # most likely landmarks come first
         confirmed = stage.look(most)
         prior = stage.prior  # of several, as what was read weighs them
         if prior is not None and not (confirmed or prior.asked):
             prior = None
-        usual = stage.per_item < min(_FEW[0], _FEW[1] * n)
+        usual = stage.per_item < (_FEW[0] if spending.paid else min(_FEW[0], _FEW[1] * n))
         if beyond >= 0 and not (usual or stage.says_much):
             confirmed = False
-        if stage.per_item >= self._few_limit(n, trains=True):
-            confirmed = confirmed and not self._student_pays(oracle)
+        if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
+            confirmed = confirmed and not self._student_pays(spending)
         in_range = _in_range(stage.random()[2])
         stage.prior = prior
         if in_range and (confirmed or beyond < 0):
-            learns = confirmed and self._student_pays(oracle)
+            learns = confirmed and self._student_pays(spending)
             stage.prior = prior if confirmed else None
             few = stage.fit(learns, self._seconds(n), rng, self.least(cost))
             same = stage.chosen < _UNCHANGED * cost.pairs
-            random = stage.random() if same else None
+            random = stage.uniform()
+            random = random if same else None
             return guarded(spending, *few, random=random, prior=prior)
         if beyond < 0:
             stage.draw(spending.left)
@@ -287,27 +292,51 @@ class Auto(Method):
         """
         if len(spending.landmarks) >= _PILOT_LANDMARKS:
             return False
-        per_item = 2 * spending.budget / (spending.calls * spending.n)
+        per_item = spending.per_item(spending.budget / spending.calls)
         lands = self.student is True or self.purpose == "entries"
-        few = per_item < self._few_limit(spending.n, trains=lands)
+        few = per_item < self._few_limit(spending.n, trains=lands, grown=spending.paid)
         if self.prior is not None and not self.prior.asked:
             # Finding out whether it says something must be a small part of the budget.
-            few = few and spending.budget >= _WORTH_ASKING * spending.calls
+            enough = spending.budget + spending.paid >= _WORTH_ASKING * spending.calls
+            few = few and enough
         return few or cost.lines(min(FEWEST_LANDMARKS, spending.n)) > spending.left
 
-    def _few_limit(self, n: int, *, trains: bool) -> float:
-        """Return the pairs per item up to which scattered pairs may come first."""
+    def _few_limit(self, n: int, *, trains: bool, grown: int = 0) -> float:
+        """Return the pairs per item up to which scattered pairs may come first.
+
+        ``grown``: what was paid for before items were added. What is few for all of a
+        matrix is no large share of the pairs with new items.
+        """
         if self.prior is None:
             return 0.0
         limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
         limits += [] if trains else [_FEW_UNTRAINED]
-        return max(min(most, share * n) for most, share in limits)
+        return max(most if grown else min(most, share * n) for most, share in limits)
 
-    def _student_pays(self, oracle: Oracle) -> bool:
+    def for_new_items(
+        self, landmarks: Indices, fresh: int, cost: Cost, allowance: int
+    ) -> tuple[Method, Indices]:
+        """Take the allowance; keep as many landmarks as a part of it pays for.
+
+        None where scattered pairs come first.
+        """
+        each = fresh * cost.calls
+        few = 2 * allowance / each < self._few_limit(cost.n, trains=False, grown=1)
+        number = int((_BESIDE_FEW if few else _AT_LANDMARKS) * allowance / each)
+        if few and len(landmarks) >= min(_PILOT_LANDMARKS, number + 1):
+            number = 0  # they were bought for another way
+        if not few and number < FEWEST_LANDMARKS:
+            number = 0
+        whole = landmarks[:number]
+        return replace(self, allowance=allowance - len(whole) * each), whole
+
+    def _student_pays(self, spending: Spending) -> bool:
         if self.student != "auto":
             return bool(self.student)
+        oracle = spending.oracle
         each = oracle.seconds / max(1, oracle.evaluations)
-        slow = each * self.price(oracle.cost) > self._seconds(oracle.n)
+        all_of_it = self.price(oracle.cost) + spending.paid
+        slow = each * all_of_it > self._seconds(oracle.n)
         return bool(oracle.decide("student", lambda: slow))
 
     def _seconds(self, n: int) -> float:

@@ -21,9 +21,9 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.types import Indices
+from fewpairs.methods.auto.grown_turns import best_values
 
-__all__ = ["best_values", "worth_reading"]
+__all__ = ["worth_reading"]
 
 _NEIGHBORS = 10  # the number wanted
 _LOOKED_AT = 64  # candidates of an item that may be among them
@@ -56,23 +56,6 @@ def worth_reading(
         )
 
     in_threads(look, range(0, n, _ROWS))
-    return out
-
-
-def best_values(known: Entries, n: int, k: int) -> NDArray[np.float32]:
-    """Return (n, k) largest values that were read of every item; −∞ for the rest."""
-    i, j, values = known.uncovered()
-    apart = i != j
-    i, j, values = i[apart], j[apart], values[apart]
-    item: Indices = np.concatenate([i, j])
-    both = np.concatenate([values, values]).astype(np.float32)
-    item, both = item[item < n], both[item < n]  # of two sets, left items
-    order = np.lexsort((-both, item))
-    item, both = item[order], both[order]
-    rank = np.arange(len(item)) - np.searchsorted(item, item)
-    out = np.full((n, k), -np.inf, dtype=np.float32)
-    top = rank < k
-    out[item[top], rank[top]] = both[top]
     return out
 
 

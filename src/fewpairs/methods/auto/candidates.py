@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest, largest_of_many
 from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.grown_turns import places_in_lists
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.types import Indices
@@ -18,6 +19,7 @@ __all__ = ["Candidates", "ceilings", "find"]
 
 _BLOCK = 1 << 21  # entries looked at at once
 _SCORED = 1 << 16  # candidates scored at once
+_NEW = 0.02  # share of new items below which old ones get no candidates of their own
 
 
 @dataclass
@@ -76,7 +78,7 @@ class Candidates:
                 break
             other = self.partner.ravel()[place].astype(np.int64)
             keys = np.minimum(item, other) * known.n + np.maximum(item, other)
-            read = known.lookup(item, other)[0]
+            read = ~known.unread(item, other)
             if len(found):
                 read |= np.isin(keys, found)
             unread = np.flatnonzero(~read)
@@ -92,6 +94,44 @@ class Candidates:
             self.score.ravel()[gone] = -np.inf
             score.ravel()[gone] = -np.inf
         return PairInputs(found // known.n, found % known.n, *self._said(places))
+
+    def _choose_grown(
+        self, known: Entries, orders: list[tuple[int, NDArray[Any] | None]]
+    ) -> PairInputs:
+        """Return unread pairs where a matrix has grown, whoever's turn it is.
+
+        By the place in an item's list; by the prior alone, the places in new items'
+        lists; by another array, the largest.
+        """
+        n, m = self.partner.shape
+        taken = np.empty(0, dtype=np.int64)
+        places = np.empty(0, dtype=np.int64)
+        wanted = 0
+        for count, by in orders:
+            wanted += count
+            at = self._in_grown_order(known, by)
+            item, other = at // m, self.partner.ravel()[at].astype(np.int64)
+            keys = np.minimum(item, other) * n + np.maximum(item, other)
+            first = np.sort(np.unique(keys, return_index=True)[1])
+            first = first[~np.isin(keys[first], taken)]
+            unread = known.unread(item[first], other[first])
+            first = first[unread][: wanted - len(taken)]
+            taken = np.concatenate([taken, keys[first]])
+            places = np.concatenate([places, at[first]])
+            self.score.ravel()[at[first]] = -np.inf
+        return PairInputs(taken // n, taken % n, *self._said(places))
+
+    def _in_grown_order(self, known: Entries, by: NDArray[Any] | None) -> Indices:
+        """Return the places of candidates, best first."""
+        live = np.isfinite(self.score)
+        if by is None:
+            by = places_in_lists(self.score, known)
+        elif by is self.cheap:
+            live[: known.old] = False
+            shown = np.where(live, np.asarray(by), -np.inf)
+            by = places_in_lists(shown, Entries(known.n, symmetric=True))
+        at = np.flatnonzero(live & np.isfinite(by))
+        return at[np.lexsort((-self.score.ravel()[at], -by.ravel()[at]))]
 
     def choose_by_both(
         self, count: int, known: Entries, *, by_prior: float
@@ -116,6 +156,8 @@ class Candidates:
 
         What one of them has no more of, the next one adds.
         """
+        if known.old:
+            return self._choose_grown(known, orders)
         chosen: list[PairInputs] = []
         short = 0
         for count, by in orders:
@@ -180,6 +222,7 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
         cheap = inputs.cheap
         if model.student is not None:
             score = model.student.block(inputs._replace(base=base))
+        bars = _bars(known, rows, score, cheap, most)
         # What is read is out of the question, so its inputs need not be kept.
         known.hide(score, rows, first)
         top = largest(score, most)
@@ -195,13 +238,41 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
         out.base[rows] = np.take_along_axis(base, top, axis=1)
         if cheap is not None and out.cheap is not None:
             out.cheap[rows] = np.take_along_axis(cheap, top, axis=1)
+        if bars is not None:
+            below = out.score[rows] < bars[0][:, None]
+            if out.cheap is not None:
+                below &= out.cheap[rows] < bars[1][:, None]
+            out.score[rows] = np.where(below, -np.inf, out.score[rows])
 
     known.scattered()  # sorted before several threads look
     known.hide(np.zeros((1, len(others))), everything[:1], first)
     step = max(1, _BLOCK // len(others))
-    chunks = [everything[start : start + step] for start in range(0, n, step)]
+    start = known.old if n - known.old < _NEW * n else 0
+    chunks = [everything[at : at + step] for at in range(start, n, step)]
     in_threads(look, chunks)
     return out
+
+
+def _bars(
+    known: Entries,
+    rows: Indices,
+    score: NDArray[Any],
+    cheap: NDArray[Any] | None,
+    place: int,
+) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Return what new items must reach to be candidates of old ones, by either score.
+
+    Such a place among those that are taken to be most similar to the old item. New
+    items take any.
+    """
+    if not known.old:
+        return None
+    bars = [np.full(len(rows), -np.inf, dtype=np.float32) for _ in range(2)]
+    old = rows < known.old
+    for bar, values in zip(bars, (score, cheap), strict=True):
+        if values is not None and old.any():
+            bar[old] = -np.partition(-values[old], place - 1, axis=1)[:, place - 1]
+    return bars[0], bars[1]
 
 
 def ceilings(

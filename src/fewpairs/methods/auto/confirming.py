@@ -70,17 +70,18 @@ def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
     """Buy what the prior puts first of a few items; return the values."""
     n = spending.n
     items, others = spending.oracle.read.seekers
+    items = items[spending.oracle.read.old :]
     most = int(0.1 * spending.left) // spending.calls
     number = min(_TOPS, most, (len(items) + 1) // 2)
     if not number:
         return np.empty(0)
-    i = np.sort(spending.rng.permutation(len(items))[:number])
+    i = items[np.sort(spending.rng.permutation(len(items))[:number])]
     cheap = prior.block(i, others).astype(np.float32)
     cheap[i[:, None] == others] = -np.inf
     j = others[cheap.argmax(axis=1)]
     keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
     i, j = keys // n, keys % n
-    unread = ~spending.oracle.read.lookup(i, j)[0]
+    unread = spending.oracle.read.unread(i, j)
     return spending.read(i[unread], j[unread])
 
 

@@ -171,7 +171,7 @@ def _reached(
     whole[known.line_indices()] = True
     if found.by == "cuda":
         item, other = _on_device(found, near, fresh, (vectors, signs), known)
-        unread = ~(whole[item] | whole[other])
+        unread = ~(whole[item] | whole[other]) & (item >= known.old)
         item, other = item[unread], other[unread]
         return _in_rows(n, item, other, model) if len(item) else None
     parts: dict[int, tuple[Indices, Indices]] = {}
@@ -179,8 +179,8 @@ def _reached(
     def reach(start: int) -> None:
         rows = np.arange(start, min(start + _REACHED, n))
         at, other = _distinct(rows, near, fresh, found.partner, known)
-        if whole.any():
-            unread = ~(whole[rows[at]] | whole[other])
+        if whole.any() or known.old:  # old items gain by new ones' candidates
+            unread = ~(whole[rows[at]] | whole[other]) & (rows[at] >= known.old)
             at, other = at[unread], other[unread]
         number = np.bincount(at, minlength=len(rows))
         crowded = number[at] > _PROMISING
@@ -194,7 +194,7 @@ def _reached(
         parts[start] = rows[at], other
 
     known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
-    in_threads(reach, range(0, n, _REACHED))
+    in_threads(reach, range(known.old // _REACHED * _REACHED, n, _REACHED))
     item = np.concatenate([parts[start][0] for start in sorted(parts)])
     other = np.concatenate([parts[start][1] for start in sorted(parts)])
     return _in_rows(n, item, other, model) if len(item) else None

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.matrix.earlier import mark
 from fewpairs.methods.auto.borderline import worth_reading
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
@@ -17,7 +18,7 @@ from fewpairs.methods.auto.item_features import beside, item_features, student_f
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.shares import random_share
-from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.auto.spending import RANDOM, Spending
 from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
 from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
@@ -115,11 +116,9 @@ class FewStage:
 
     def __init__(self, spending: Spending, prior: Prior | None, purpose: str) -> None:
         self.spending, self.prior, self.purpose = spending, prior, purpose
-        none = np.empty(0, dtype=np.int64)
-        self._drawn: list[tuple[Indices, Indices, NDArray[Any]]] = [
-            (none, none, np.empty(0))
-        ]
+        self._drawn = [spending.earlier_random()]
         self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
+        none = np.empty(0, dtype=np.int64)
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
 
@@ -167,6 +166,10 @@ class FewStage:
         """Count pairs of random items that were read otherwise as random ones."""
         self._drawn.append((i, j, values))
 
+    def uniform(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return random pairs that are a uniform sample of the whole matrix."""
+        return self.spending.uniform() if self.spending.paid else self.random()
+
     def draw(self, evaluations: int) -> None:
         """Buy random pairs for so many evaluations."""
         wanted = min(evaluations, self.spending.left)
@@ -182,19 +185,22 @@ class FewStage:
         mean, should nothing better come of it.
         """
         spending, n = self.spending, self.spending.n
-        had = sum(len(part[2]) for part in self._drawn) * spending.calls
+        before, *rest = (len(part[2]) * spending.calls for part in self._drawn)
+        had = sum(rest)
         share = random_share(self.purpose, self.per_item)
         if self.prior is not None and not learns and self.says_much:
             enough = _ENOUGH * spending.calls / (spending.left + had)
             share = max(share / 2, min(share, enough))
             self._by_prior = _BY_GOOD_PRIOR
+        if before:
+            share /= 2  # random pairs of old items tell the curve and the bulk
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
-        wanted = max(int(share * (spending.left + had)), least - spending.reserve)
-        self.draw(wanted - had)
+        least -= before + spending.reserve
+        self.draw(max(int(share * (spending.left + had)), least) - had)
         if not learns:
             self._look_closer()
-        i, j, values = self.random()
+        i, j, values = self._mixed()
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.
         first = spending.oracle.cost.split or 0
@@ -222,7 +228,7 @@ class FewStage:
         if profiles is not None:
             described += f" and {profiles.shape[1]} landmarks"
         told = worth(self.prior, i, j, values)
-        each = f"{spending.per_item(count):.3g} pairs per item"
+        each = f"{spending.per_item(count):.3g} pairs per {spending.item}"
         words = [f"{each} read by what looked most similar"]
         words += [told] if told else []
         if trained is not None:
@@ -234,17 +240,25 @@ class FewStage:
             return model, described, words
         return replace(model, correction=own.correction), described, words
 
+    def _mixed(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return the random pairs, those of old items among those of new ones."""
+        i, j, values = self.random()
+        new = not len(self._drawn[0][2])
+        at = slice(None) if new else self.spending.rng.permutation(len(values))
+        return i[at], j[at], values[at]
+
     def _look_closer(self) -> None:
         """Buy more random pairs, and landmarks, where those drawn call for them."""
         i, j, values = self.random()
         across = self.spending.oracle.cost.split is not None
         too_few = self.per_item < CLOSER or len(values) < FEWEST
-        if self.prior is None or across or too_few:
+        if self.prior is None or across or too_few or self.spending.paid:
             return
         look = FirstLook(self.prior, i, j, values, self.spending.rng)
         if self.purpose != "neighbors":
             self.draw(look.evaluations(self.spending, len(values)))
         self._tested = buy_landmarks(look, self.spending, self.per_item)
+        mark(self.spending.oracle.read, RANDOM, *self._tested)
 
     def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
         """Return what an earlier run has read, which is not a uniform sample."""

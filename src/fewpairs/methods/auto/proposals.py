@@ -124,7 +124,7 @@ def _scored(model: Model, known: Entries, partner: NDArray[np.int32]) -> Candida
         at = np.arange(start * m, min(start + _ROWS, n) * m)
         at = at[_live(partner, start).ravel()]
         item, other = at // m, partner.ravel()[at].astype(np.int64)
-        unread = ~known.lookup(item, other)[0]
+        unread = known.unread(item, other)
         fill(out, item[unread], other[unread], at[unread], model)
     return out
 

@@ -47,7 +47,7 @@ def refine(
 
     Returns the model and what was done, in words.
     """
-    spending, n = work.spending, work.spending.n
+    spending, n = work.spending, work.spending.fresh
     count = min(evaluations // spending.calls, _MOST * n // 2)
     if count < n // 4:
         spending.buy_landmarks(spending.left)
@@ -85,7 +85,9 @@ def refine(
     spending.buy_landmarks(spending.left)
     if len(spending.landmarks) > had:
         model = work.low_rank(proposing=False)
-    return put_under(model, last), [f"{2 * read / n:.0f} exact neighbors per item"]
+    return put_under(model, last), [
+        f"{2 * read / n:.0f} exact neighbors per {spending.item}"
+    ]
 
 
 def put_under(model: Model, last: Last | None) -> Model:

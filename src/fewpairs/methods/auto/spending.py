@@ -5,11 +5,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.matrix.earlier import mark, marked
 from fewpairs.methods.landmarks import Sampling
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
-__all__ = ["Spending"]
+__all__ = ["GUARD", "RANDOM", "Spending"]
+
+# What random pairs were drawn for: all that a fit may learn from; those of them that
+# are a uniform sample of the matrix; those that the guard has seen.
+RANDOM, UNIFORM, GUARD = "random", "uniform", "guard"
 
 # Random pairs that are read last: a share of the budget, from some 300 on (fewer do not
 # even tell a mean), up to 600.
@@ -31,6 +36,11 @@ class Spending:
         must be like those that stay unread.
     landmarks
         Items whose columns were bought.
+    fresh
+        Items that the budget is for: all of them, or the new ones of a matrix that has
+        grown.
+    paid
+        Evaluations of a matrix that has grown which were paid for before.
     """
 
     def __init__(
@@ -46,6 +56,9 @@ class Spending:
         self.calls = oracle.cost.calls
         self.budget = budget
         self.rng = rng
+        read = oracle.read
+        self.fresh = self.n - read.old
+        self.paid = 0 if read.earlier is None else read.moments().number * self.calls
         self.reserve = min(
             _LAST_MOST * self.calls,
             max(
@@ -53,6 +66,9 @@ class Spending:
                 min(_LAST_LEAST * self.calls, int(0.35 * budget)),
             ),
         )
+        if read.earlier is not None:
+            most = self.reserve // self.calls
+            self.reserve = read.earlier.fair(read, GUARD, most) * self.calls
         self.left = budget - self.reserve
         self.landmarks = oracle.read.line_indices()
         self._sampling = sampling
@@ -62,7 +78,12 @@ class Spending:
     def per_item(self, pairs: float) -> float:
         """Return how many pairs per item so many are; of two sets, per left item."""
         split = self.oracle.cost.split
-        return 2 * pairs / self.n if split is None else pairs / split
+        return 2 * pairs / self.fresh if split is None else pairs / split
+
+    @property
+    def item(self) -> str:
+        """What the budget is for, in words."""
+        return "item" if self.fresh == self.n else "new item"
 
     @property
     def columns(self) -> NDArray[Any]:
@@ -81,12 +102,50 @@ class Spending:
     def random_pairs(self, evaluations: int) -> tuple[Indices, Indices, NDArray[Any]]:
         """Buy pairs drawn uniformly from those that were not read."""
         i, j = self.oracle.read.sample_unknown(evaluations // self.calls, self.rng)
+        for kind in (RANDOM, UNIFORM):
+            mark(self.oracle.read, kind, i, j)
         return i, j, self.read(i, j)
+
+    def earlier_random(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return random pairs of old items, of a matrix that has grown."""
+        read = self.oracle.read
+        i, j = marked(read, RANDOM)
+        if read.earlier is None:
+            i, j = i[:0], j[:0]
+        return i, j, read.lookup(i, j)[1]
+
+    def uniform(self) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return random pairs that are a uniform sample of a matrix that has grown.
+
+        As many of old items as go with those of new ones; others are forgotten as such.
+        """
+        read = self.oracle.read
+        i, j = marked(read, UNIFORM)
+        values = read.lookup(i, j)[1]
+        old = np.maximum(i, j) < read.old
+        taken = i[old], j[old], values[old]
+        if read.earlier is not None:
+            taken, _ = read.earlier.part(taken, read, int((~old).sum()), self.rng)
+        both = taken, (i[~old], j[~old], values[~old])
+        i, j, values = (np.concatenate(side) for side in zip(*both, strict=True))
+        read.drawn[UNIFORM] = read.keys(i, j)
+        return i, j, values
 
     def last_pairs(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Buy the random pairs that the reserve is for."""
         self.left += self.reserve
-        return self.random_pairs(self.reserve)
+        read, number = self.oracle.read, self.reserve // self.calls
+        i, j = read.sample_unknown(number, self.rng)
+        if read.earlier is None:
+            read.drawn[GUARD] = read.keys(i, j)
+            return i, j, self.read(i, j)
+        none = i[:0], i[:0], np.empty(0)
+        before = read.earlier.aside.get(GUARD, none)
+        taken, _ = read.earlier.part(before, read, len(i), self.rng)
+        both = (i, j, self.read(i, j)), taken
+        i, j, values = (np.concatenate(side) for side in zip(*both, strict=True))
+        read.drawn[GUARD] = read.keys(i, j)
+        return i, j, values
 
     def buy_landmarks(self, evaluations: float) -> None:
         """Buy as many more landmarks as so many evaluations allow."""
@@ -101,6 +160,8 @@ class Spending:
         if low > have:
             # The first ones drawn are the same for any budget: growing keeps them.
             order = self._sampling.draw(self.n, low, self._order())
+            if self.fresh < self.n:  # columns of old items have pairs of old items
+                order = self.n - 1 - self._order().permutation(self.fresh)
             fresh = order[~np.isin(order, self.landmarks)][: low - have]
             self.left -= cost.lines(have + len(fresh)) - cost.lines(have)
             self.oracle.columns(fresh)

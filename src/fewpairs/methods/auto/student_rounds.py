@@ -39,11 +39,14 @@ def refine_with_student(
         # A few landmarks may not confirm a prior that knows near-duplicates. What it
         # is worth the student finds out, if it is told what the prior says.
         model = replace(model, prior=work.prior)
+    earlier = spending.oracle.read.uncovered()  # of a matrix that has grown
     i, j, values = spending.random_pairs(
         int(min(_RANDOM * spending.budget, spending.left))
     )
     training = work.column_pairs(model)
     training.add(model.inputs(i, j), values)
+    if spending.paid:
+        training.add(model.inputs(*earlier[:2]), earlier[2])
     features = profiles(spending.columns, work.prior)
     student = Student.start(features, training.values, training.inputs.cheap, rng)
     taught = replace(model, student=student)
@@ -56,7 +59,7 @@ def refine_with_student(
     # Without a prior, too many of the most similar are no candidates of the low rank:
     # the student looks at all pairs itself, where they are not too many.
     scans = work.prior is None and pairs <= _SCANNED
-    depth = max(64, min(4 * (2 * count // n) + 20, 512))
+    depth = max(64, min(4 * (2 * count // spending.fresh) + 20, 512))
     found: candidates.Candidates | None = None
     last, read = None, 0
     for turn in range(_ROUNDS):

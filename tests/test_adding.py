@@ -412,3 +412,66 @@ def test_a_ledger_in_memory_is_added_to(tmp_path):
     larger = approx.add(NEW, prior=features(NEW))
     larger.search(0, k=3, evaluations=30, new=False)
     assert max(calls.calls.values()) == 1
+
+
+# --- saved and loaded ----------------------------------------------------------------
+
+
+def test_what_was_saved_and_loaded_grows_and_is_added_to(tmp_path):
+    calls, similarity = counted(name="near")
+    approx = fp.approximate(OLD, similarity, budget="30/item", prior=features(OLD))
+    here = approx.add(NEW, prior=features(NEW))
+    approx.save(tmp_path / "run")
+    again, twin = counted(name="near")
+    loaded = fp.load(tmp_path / "run", items=OLD, similarity=twin)
+    there = loaded.add(NEW, prior=features(NEW))
+    assert np.array_equal(there.dense(), here.dense())
+    assert there.evaluations == here.evaluations
+    assert not set(again.calls) & {(b, a) for a, b in calls.calls} - set(calls.calls)
+    larger = loaded.grow("60/item")
+    assert larger.evaluations > approx.evaluations
+    there.save(tmp_path / "larger")
+    text = str(fp.load(tmp_path / "larger"))
+    assert "60 items joined 300" in text
+
+
+def test_a_loaded_one_goes_on_with_its_method(tmp_path):
+    _, similarity = counted(name="near")
+    method = fp.Regularized(landmarks=12, mu=0.5)
+    approx = fp.approximate(OLD[:100], similarity, method=method, budget=0.4)
+    approx.save(tmp_path / "run")
+    loaded = fp.load(tmp_path / "run", items=OLD[:100], similarity=similarity)
+    assert loaded.source.method == method
+    assert loaded.add(NEW).landmarks.tolist() == approx.landmarks.tolist()
+
+
+def test_without_items_a_loaded_one_says_what_it_needs(tmp_path):
+    _, similarity = counted(name="near")
+    approx = fp.approximate(OLD[:80], similarity, budget=0.3)
+    approx.save(tmp_path / "run")
+    with pytest.raises(InputError, match="Pass items= and similarity="):
+        fp.load(tmp_path / "run").add(NEW)
+
+
+def test_a_loaded_one_goes_on_with_its_store(tmp_path):
+    calls, similarity = counted(name="near")
+    approx = fp.approximate(
+        OLD, similarity, budget="30/item", prior=features(OLD), store=tmp_path / "paid"
+    )
+    approx.save(tmp_path / "run")
+    first = approx.add(NEW, prior=features(NEW))
+    before = calls.calls.total()
+    loaded = fp.load(
+        tmp_path / "run", items=OLD, similarity=similarity, store=tmp_path / "paid"
+    )
+    again = loaded.add(NEW, prior=features(NEW))
+    assert calls.calls.total() == before
+    assert np.array_equal(again.dense(), first.dense())
+
+
+def test_two_sets_are_refused():
+    left, right = OLD[:40], OLD[40:100]
+    across = fp.from_function(lambda a, b: -abs(a - b), symmetric=True)
+    approx = fp.approximate(left, across, others=right, budget=0.5)
+    with pytest.raises(InputError, match="of two sets"):
+        approx.add(NEW)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.answers.guiding import Guide, evaluate_in_rounds, guide_of, prior_of
 from fewpairs.answers.neighbors import check_k
 from fewpairs.answers.pools import PooledGuide, padded, proposed
-from fewpairs.answers.remembered import Remembered
+from fewpairs.answers.repeated_queries import RepeatedQueries
 from fewpairs.checks import check_flag, check_whole
 from fewpairs.errors import InputError
 from fewpairs.matrix.entries import Entries
@@ -93,7 +93,7 @@ def search(
     shown = as_progress(progress, call)
     shown.start("searching", len(asked.queries) * evaluations)
     try:
-        with Remembered(reader, asked.queries, prior, new=asked.new) as distinct:
+        with RepeatedQueries(reader, asked.queries, prior, new=asked.new) as distinct:
             some = asked._replace(queries=distinct.items)
             sought = _Sought.of(approx, reader, some, distinct.prior, call)
             distinct.start(sought.oracle)

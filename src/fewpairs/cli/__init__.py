@@ -13,6 +13,7 @@ from rich.text import Text
 
 from fewpairs import __version__
 from fewpairs.cli import (
+    adding,
     clustering,
     duplicating,
     exporting,
@@ -98,6 +99,7 @@ def _stoppable(command: Callable[..., None]) -> Callable[..., None]:
 for _command in (
     planning.plan,
     running.approximate,
+    adding.add,
     running.show,
     neighboring.neighbors,
     clustering.cluster,

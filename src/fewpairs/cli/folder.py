@@ -65,11 +65,16 @@ class SavedRun:
         """The approximation, loaded when it is first asked for."""
         return self._loaded(None)
 
-    def with_similarity(self) -> Approximation:
-        """Return the approximation with its similarity, for exact values."""
-        return self._loaded(make_similarity(self.spec))
+    def with_similarity(self, store: str | None = None) -> Approximation:
+        """Return the approximation with its similarity, for exact values.
 
-    def _loaded(self, similarity: Similarity | None) -> Approximation:
+        ``store``: the folder that keeps what is paid for.
+        """
+        return self._loaded(make_similarity(self.spec), store)
+
+    def _loaded(
+        self, similarity: Similarity | None, store: str | None = None
+    ) -> Approximation:
         prior = self.facts["prior"] or []
         names = [prior] if isinstance(prior, str) else prior  # one, in older runs
         try:
@@ -82,6 +87,7 @@ class SavedRun:
             prior=make_priors(names, self.given) if needs and names else None,
             items=self.texts if needs or similarity is not None else None,
             similarity=similarity,
+            store=store,
         )
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from fewpairs.errors import InputError, MissingExtraError
 
 __all__ = ["ABSENT", "Rows", "check_file", "distinct_names", "kind_of_output"]
-__all__ += ["pyarrow_for", "rows_with", "write_rows"]
+__all__ += ["pyarrow_for", "rows_with", "write_rows", "written"]
 
 # How formulas begin, also after what spreadsheets skip, and in full width.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -64,6 +65,14 @@ def write_rows(
                 guarded += sum(map(_is_formula, row))
             writer.writerow(cells)
         return guarded
+
+
+def written(table: Rows, kind: str, delimiter: str | None) -> bytes:
+    """Return the bytes of a table in a format, as they are."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table"
+        write_rows(table, kind, path, delimiter, raw=True)
+        return path.read_bytes()
 
 
 def _is_formula(cell: Any) -> bool:

@@ -230,13 +230,12 @@ class Entries:
 
     @property
     def old(self) -> int:
-        """How many items, the first ones, are not compared with each other any more."""
+        """How many items, the first, are not compared with each other any more."""
         return 0 if self.earlier is None else self.earlier.n
 
     def unread(self, i: Indices, j: Indices) -> NDArray[np.bool_]:
         """Tell which pairs are not known, and may be read."""
-        unread = ~self.lookup(i, j)[0]
-        return unread & (np.maximum(i, j) >= self.old) if self.old else unread
+        return ~self.lookup(i, j)[0] & (np.maximum(i, j) >= self.old)
 
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""

@@ -1,7 +1,7 @@
 """Saving and loading: a folder of JSON and .npy files, nothing pickled."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,9 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.lines import Axis
 from fewpairs.matrix.moments import Moments
 from fewpairs.model.saving import as_json, as_number, read_model, write_model
-from fewpairs.reading.reader import Reader
-from fewpairs.reading.run_entries import ReadSoFar
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
+from fewpairs.result.carrying_out import implementation
 from fewpairs.result.certificate import Certificate, HeldOut
 from fewpairs.result.saved_arrays import check_saved_facts, checked_arrays
 from fewpairs.result.saved_folder import (
@@ -65,6 +64,7 @@ def load(
     items: Iterable[Any] | None = None,
     others: Iterable[Any] | None = None,
     similarity: Any = None,
+    store: Any = None,
 ) -> Approximation:
     """Read what :meth:`Approximation.save` wrote.
 
@@ -84,10 +84,12 @@ def load(
         a recipe cannot be saved. Embeddings are saved.
     items, similarity
         The items and the similarity again, for what takes evaluations: new items,
-        searches, exact merges. They cannot be saved; without them everything else
-        works.
+        searches, exact merges, ``grow`` and ``add``. They cannot be saved; without them
+        everything else works.
     others
         The second of two sets, where there were two.
+    store
+        The store of the run again, for what is paid for from here on.
 
     Examples
     --------
@@ -127,7 +129,9 @@ def load(
         )
         if scorer is None or recipe is None:
             return approx
-        return replace(approx, source=_Loaded.of(approx, recipe, scorer, fitted))
+        again = {"prior": prior, "store": store}
+        source = _source(approx, index, recipe, scorer, fitted, **again)
+        return replace(approx, source=source)
     except InputError:
         raise
     except Exception as error:  # whatever a damaged file makes of its reader
@@ -157,41 +161,28 @@ def _check_same(index: dict[str, Any], scorer: Scorer, items: Items | None) -> N
         raise InputError(msg)
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """The similarity of a loaded approximation: it is read, but no method goes on."""
-
-    reader: Reader
-
-    @classmethod
-    def of(
-        cls,
-        approx: Approximation,
-        recipe: Similarity,
-        scorer: Scorer,
-        items: Items | None,
-    ) -> "_Loaded":
-        known, n = approx.known, approx.shape[0]
-        # Both orders were paid for where everything costs more than each pair once.
-        once = n * (n + 1) // 2 if known.sides is None else known.pairs
-        averaged = known.symmetric and approx.bill.everything > once
-        return cls(
-            Reader(
-                recipe,
-                scorer,
-                items,
-                ReadSoFar(known, known.symmetric and not averaged),
-                symmetrize=known.symmetric,
-            )
-        )
-
-    def grow(self, approx: Approximation, budget: Any) -> Approximation:
-        """Say why it cannot."""
-        msg = (
-            f"Approximation.grow: {approx!r} was loaded, and its method is not saved. "
-            f"Call fewpairs.approximate again with budget={budget!r:.40}."
-        )
-        raise InputError(msg)
+def _source(
+    approx: Approximation,
+    index: dict[str, Any],
+    recipe: Similarity,
+    scorer: Scorer,
+    items: Items | None,
+    **again: Any,
+) -> Any:
+    """Return what a loaded approximation goes on with."""
+    known, n = approx.known, approx.shape[0]
+    # Both orders were paid for where everything costs more than each pair once.
+    once = n * (n + 1) // 2 if known.sides is None else known.pairs
+    averaged = known.symmetric and approx.bill.everything > once
+    return implementation("fewpairs.run.loaded:run_of")(
+        approx,
+        index.get("run"),
+        recipe,
+        scorer=scorer,
+        items=items,
+        symmetric=known.symmetric and not averaged,
+        **again,
+    )
 
 
 def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
@@ -208,12 +199,16 @@ def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
         for t, block in enumerate(lines):
             put(f"{axis}-{t}-indices", block.indices)
             put(f"{axis}-{t}-values", block.values)
+    for kind, drawn in known.drawn.items():
+        put(f"drawn-{kind}", drawn)
     return {
         "n": known.n,
         "symmetric": known.symmetric,
         "diagonal": None if known.diagonal is None else float(known.diagonal),
         **({} if known.sides is None else {"split": known.sides.split}),
         "items": _items_of(approx),
+        "run": implementation("fewpairs.run.loaded:facts_of")(approx),
+        "drawn": list(known.drawn),
         **facts,
         "lines": blocks,
         "certificate": _certified(approx.certificate),
@@ -260,6 +255,11 @@ def _read(
                 msg = f"{axis} of shape {lines.shape} for {len(indices)} lines"
                 raise ValueError(msg)
             known.add_lines(indices, lines, axis)
+    for kind in index.get("drawn", ()):
+        known.drawn[kind] = drawn = np.asarray(get(f"drawn-{kind}")).astype(np.int64)
+        if not known.lookup(*known.ends(drawn % (n * n)))[0].all():
+            msg = f"drawn-{kind} names pairs without a value"
+            raise ValueError(msg)
     saved = dict(index["certificate"])
     doubt = saved.pop("doubt", "")  # not in those of 0.1.0
     certificate = {name: as_number(v) for name, v in saved.items()}

@@ -1,4 +1,4 @@
-"""Remembered: queries that come again cost nothing, and each is paid for once."""
+"""Repeated queries: those that come again cost nothing, and each is paid for once."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -11,10 +11,10 @@ from fewpairs.reading.oracle import Oracle
 from fewpairs.reading.reader import Reader
 from fewpairs.types import Indices
 
-__all__ = ["Remembered"]
+__all__ = ["RepeatedQueries"]
 
 
-class Remembered:
+class RepeatedQueries:
     """The distinct ones of some queries, with what is known of each.
 
     Inside the block, what other searches have paid for is known to the oracle of this

@@ -207,13 +207,27 @@ def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
         "diagonal": None if known.diagonal is None else float(known.diagonal),
         **({} if known.sides is None else {"split": known.sides.split}),
         "items": _items_of(approx),
-        "run": implementation("fewpairs.run.loaded:facts_of")(approx),
-        "drawn": list(known.drawn),
+        **_going_on(approx),
         **facts,
         "lines": blocks,
         "certificate": _certified(approx.certificate),
-        "bill": _plain(asdict(approx.bill)),
+        "bill": _billed(approx.bill),
     }
+
+
+def _going_on(approx: Approximation) -> dict[str, Any]:
+    """Return what a run needs to go on; nothing where it cannot, as in 0.1.0."""
+    run = implementation("fewpairs.run.loaded:facts_of")(approx)
+    drawn = list(approx.known.drawn)
+    return ({"run": run} if run else {}) | ({"drawn": drawn} if drawn else {})
+
+
+def _billed(bill: Bill) -> dict[str, Any]:
+    """Return it as 0.1.0 wrote it, and what was kept where items were added."""
+    facts = _plain(asdict(bill))
+    if not bill.old_items:
+        del facts["old_items"], facts["kept"]
+    return facts
 
 
 def _items_of(approx: Approximation) -> str | None:

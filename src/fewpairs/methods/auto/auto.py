@@ -262,7 +262,9 @@ class Auto(Method):
         prior = stage.prior  # of several, as what was read weighs them
         if prior is not None and not (confirmed or prior.asked):
             prior = None
-        usual = stage.per_item < (_FEW[0] if spending.paid else min(_FEW[0], _FEW[1] * n))
+        usual = stage.per_item < (
+            _FEW[0] if spending.paid else min(_FEW[0], _FEW[1] * n)
+        )
         if beyond >= 0 and not (usual or stage.says_much):
             confirmed = False
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
@@ -275,8 +277,7 @@ class Auto(Method):
             few = stage.fit(learns, self._seconds(n), rng, self.least(cost))
             same = stage.chosen < _UNCHANGED * cost.pairs
             random = stage.uniform()
-            random = random if same else None
-            return guarded(spending, *few, random=random, prior=prior)
+            return guarded(spending, *few, random=random if same else None, prior=prior)
         if beyond < 0:
             stage.draw(spending.left)
             why = "values too large or small for anything else"

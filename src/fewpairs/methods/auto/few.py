@@ -200,7 +200,7 @@ class FewStage:
         self.draw(max(int(share * (spending.left + had)), least) - had)
         if not learns:
             self._look_closer()
-        i, j, values = self._mixed()
+        i, j, values = spending.mixed(self.random())
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.
         first = spending.oracle.cost.split or 0
@@ -239,13 +239,6 @@ class FewStage:
             # What is unread may well lie above what was read: the student was sure.
             return model, described, words
         return replace(model, correction=own.correction), described, words
-
-    def _mixed(self) -> tuple[Indices, Indices, NDArray[Any]]:
-        """Return the random pairs, those of old items among those of new ones."""
-        i, j, values = self.random()
-        new = not len(self._drawn[0][2])
-        at = slice(None) if new else self.spending.rng.permutation(len(values))
-        return i[at], j[at], values[at]
 
     def _look_closer(self) -> None:
         """Buy more random pairs, and landmarks, where those drawn call for them."""

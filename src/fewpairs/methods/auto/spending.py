@@ -131,6 +131,15 @@ class Spending:
         read.drawn[UNIFORM] = read.keys(i, j)
         return i, j, values
 
+    def mixed(
+        self, pairs: tuple[Indices, Indices, NDArray[Any]]
+    ) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return random pairs, those of old items among those of new ones."""
+        if not self.paid:
+            return pairs
+        order = self.rng.permutation(len(pairs[2]))
+        return pairs[0][order], pairs[1][order], pairs[2][order]
+
     def last_pairs(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Buy the random pairs that the reserve is for."""
         self.left += self.reserve

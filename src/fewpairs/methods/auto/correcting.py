@@ -201,7 +201,7 @@ class CorrectionScorer:
     """
 
     answers = False  # in doubt or at the top: it finds as much, and this is quicker
-    rounds, scores_all = 6, 1
+    rounds, scores_all = 6, 3
 
     def __init__(
         self,

@@ -217,7 +217,9 @@ class Auto(Method):
             done = self._fit_few(stage, student_rng)
             if done is not None:
                 return done
-            prior, confirmed = stage.prior, False
+            # Beyond the usual limit it was asked for more than to say something.
+            beyond = stage.per_item >= self._few_limit(n, trains=True)
+            prior, confirmed = stage.prior, beyond and stage.prior is not None
         fair = cost.lines(min(_PILOT_LANDMARKS, n))
         spending.buy_landmarks(max(_PILOT * budget, fair))
         work = LowRankStage.weighing(spending, prior)

@@ -29,9 +29,18 @@ ALL = (
     "clusters",
 )
 # Long: run when named.
-LONG = ("few", "retrieval", "index", "backends", "exact", "texts", "linking")
+LONG = (
+    "certificates",
+    "few",
+    "retrieval",
+    "index",
+    "backends",
+    "exact",
+    "texts",
+    "linking",
+)
 # Those that take options.
-OPTIONS = ("few", "retrieval", "larger", "exact", "texts", "linking")
+OPTIONS = ("certificates", "few", "retrieval", "larger", "exact", "texts", "linking")
 
 if sys.argv[1:2] == ["beside"]:
     importlib.import_module("benchmarks.beside").run(sys.argv[2:])

@@ -134,3 +134,54 @@ def test_candidates_that_cannot_reach_the_threshold_are_not_checked():
     assert np.array_equal(found.left, everything.left)
     assert found.excluded + found.checked == everything.checked
     assert found.evaluations == found.checked < 0.6 * everything.checked
+
+
+def points(n=200):
+    return np.random.default_rng(1).random((n, 2)) * 10
+
+
+def nearness(calls=None):
+    def near(a, b):
+        if calls is not None:
+            calls.append(0)
+        return -float(np.linalg.norm(a - b))
+
+    return near
+
+
+def test_landmarks_exclude_pairs_of_a_metric():
+    X, calls = list(points()), []
+    plain = fp.from_function(nearness(), symmetric=True, diagonal=0.0)
+    metric = fp.from_function(
+        nearness(calls), symmetric=True, diagonal=0.0, metric=True
+    )
+    everything = fp.duplicates(X, plain, -0.5, budget=1.0)
+    found = fp.duplicates(X, metric, -0.5, budget=1.0)
+    assert len(found) > 50
+    assert np.array_equal(found.left, everything.left)
+    assert np.array_equal(found.similarity, everything.similarity)
+    assert found.evaluations == len(calls) < everything.evaluations / 2
+    assert found.excluded > everything.evaluations / 2
+
+
+def test_a_metric_that_is_none_is_refused_with_the_triple():
+    squares = fp.from_function(
+        lambda a, b: -float(np.sum((a - b) ** 2)),
+        symmetric=True,
+        diagonal=0.0,
+        metric=True,
+        name="squares",
+    )
+    with pytest.raises(fp.SimilarityError, match=r"items \d+, \d+ and \d+ contradict"):
+        fp.duplicates(list(points()), squares, -0.5, budget=1.0)
+
+
+def test_a_metric_needs_its_diagonal():
+    with pytest.raises(fp.InputError, match="needs the similarity at distance 0"):
+        fp.from_function(nearness(), metric=True)
+
+
+def test_few_items_of_a_metric_are_all_read():
+    X = list(points(20))
+    metric = fp.from_function(nearness(), symmetric=True, diagonal=0.0, metric=True)
+    assert fp.duplicates(X, metric, -0.5, budget=1.0).excluded == 0

@@ -21,8 +21,7 @@ from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.filling import Filler
 from fewpairs.reading.run_entries import ReadSoFar, RunEntries
-from fewpairs.reading.tile_reader import TileReader
-from fewpairs.similarity.base import Scorer
+from fewpairs.reading.tile_reader import Proof, TileReader
 from fewpairs.types import Indices
 
 __all__ = ["Oracle"]
@@ -93,7 +92,7 @@ class Oracle:
         ledger: Ledger,
         progress: Progress,
         lock: AbstractContextManager[Any],
-        proof: Scorer | None = None,
+        proof: Proof | None = None,
     ) -> None:
         self.cost, self.account = cost, account
         self.n, self.symmetric = cost.n, cost.symmetric
@@ -249,6 +248,10 @@ class Oracle:
             Values of tiles that were read before.
         """
         self._raise(self._tiles.stream(tiles, take, least, ready or {}))
+
+    def prove(self, proof: Proof) -> None:
+        """Have pairs of tiles left out that a proof excludes."""
+        self._tiles.proof = proof
 
     @property
     def has_blocks(self) -> bool:

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,22 @@ from fewpairs.matrix.tiles import KnownBands, Tile, TileGrid
 from fewpairs.reading.account import Account
 from fewpairs.reading.evaluator import Evaluator
 from fewpairs.reading.run_entries import RunEntries
-from fewpairs.similarity.base import Scorer
+from fewpairs.types import Indices
 
-__all__ = ["TileReader"]
+__all__ = ["Proof", "TileReader"]
 
 _FEW = 0.5  # share of a tile that may reach what is wanted, and is read by itself
 _SMALL = 64  # rows of a tile that is read as single pairs, if anything is known
+
+
+class Proof(Protocol):
+    """Says which pairs cannot be as similar as is wanted, as a scorer can."""
+
+    def may_reach(
+        self, rows: Indices, columns: Indices, least: float
+    ) -> NDArray[np.bool_]:
+        """Tell which pairs of a block may reach ``least``."""
+        ...
 
 
 class TileReader:
@@ -41,7 +51,7 @@ class TileReader:
         evaluator: Evaluator,
         dtype: np.dtype[Any],
         *,
-        proof: Scorer | None = None,
+        proof: Proof | None = None,
     ) -> None:
         self.proof = proof
         self.grid = TileGrid(cost.n, evaluator.chunk, cost.split)

@@ -99,7 +99,7 @@ def neighbors(
         sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
         way = job.choose(oracle, sweep)
         if way.exact:
-            job.sweep(sweep)
+            job.sweep(oracle, sweep)
             return Neighbors(
                 *sweep.neighbors(),
                 recall=1.0,
@@ -182,7 +182,7 @@ def duplicates(
         )
         way = job.choose(oracle, sweep)
         if way.exact:
-            job.sweep(sweep)
+            job.sweep(oracle, sweep)
             paid = oracle.evaluations
             return exact_matches(sweep, threshold, way, sides=job.sides, paid=paid)
         limit = job.limit(oracle)
@@ -198,7 +198,7 @@ def options(given: dict[str, Any]) -> dict[str, Any]:
 def band_of(similarity: Similarity, scorer: Scorer) -> float:
     """Return how far below a threshold pairs are looked at, to be shown."""
     if similarity.bounds is None:  # not at all, where that spares reading them
-        return 0.0 if scorer.prunes else float(np.inf)
+        return 0.0 if scorer.prunes or similarity.metric else float(np.inf)
     low, high = similarity.bounds
     return _BAND * (high - low)
 

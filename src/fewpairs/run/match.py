@@ -129,7 +129,7 @@ def match(
         sweep = _sweep(job, oracle, threshold, _depth(k, n, one_to_one=one_to_one))
         way = job.choose(oracle, sweep)
         if way.exact:
-            job.sweep(sweep)
+            job.sweep(oracle, sweep)
             return exact_links(
                 sweep,
                 way,

@@ -189,6 +189,10 @@ class Similarity(ABC):
     proven
         Whether the declared symmetry is a theorem. If not, it is checked on a few
         sampled pairs before anything else is paid for.
+    metric
+        Whether ``diagonal`` less the similarity is a distance that obeys the triangle
+        inequality. A pass over all pairs then leaves pairs out that a few landmarks
+        exclude; the claim is checked on sampled triples first.
     deterministic
         Whether the same two items get the same value every time. A run that is given
         values of an earlier one then evaluates eight of them again, to see that they
@@ -232,6 +236,7 @@ class Similarity(ABC):
     bounds: tuple[float, float] | None = None
     psd: bool = False
     proven: bool = False
+    metric: bool = False
     deterministic: bool = True
     fingerprinted: bool = False
     rounding: float | None = None

@@ -29,6 +29,7 @@ def from_function(
     chunk: int | None = None,
     name: str | None = None,
     deterministic: bool = True,
+    metric: bool = False,
 ) -> Similarity:
     """Make a similarity of a Python function.
 
@@ -57,6 +58,10 @@ def from_function(
     deterministic
         Whether the same two items get the same value every time. A store's values are
         then compared with a few fresh ones before they are used.
+    metric
+        Whether ``diagonal`` less the similarity obeys the triangle inequality, such as
+        1 − f with ``diagonal=1.0`` or a distance f turned around with ``diagonal=0.0``.
+        `fewpairs.duplicates` then leaves pairs out that landmarks prove too far apart.
 
     Examples
     --------
@@ -85,6 +90,13 @@ def from_function(
     chunk = check_whole(call, "chunk", chunk, least=1)
     bounds = None if bounds is None else (bounds[0], bounds[1])
     deterministic = check_flag(call, "deterministic", deterministic)
+    if check_flag(call, "metric", metric) and (diagonal is None or symmetric is False):
+        msg = (
+            f"{call}: metric=True with diagonal={diagonal} and symmetric={symmetric}; "
+            "a metric is symmetric, and needs the similarity at distance 0: pass "
+            "diagonal=1.0 where 1 − f is the distance."
+        )
+        raise InputError(msg)
     return _FunctionSimilarity(
         function,
         batched,
@@ -95,6 +107,7 @@ def from_function(
         psd,
         name,
         deterministic,
+        metric,
     )
 
 
@@ -109,6 +122,7 @@ class _FunctionSimilarity(Similarity):
     psd: bool
     known_as: str | None = None
     deterministic: bool = True
+    metric: bool = False
 
     @property
     def name(self) -> str:

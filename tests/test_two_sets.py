@@ -601,3 +601,22 @@ def test_a_report_of_two_sets_says_how_many_there_are_of_each(method, tmp_path):
     assert "of two sets" in page
     with pytest.raises(fp.InputError, match="0 others for 70 items"):
         write_report(approx, left, tmp_path / "page.html")
+
+
+def test_many_items_are_proposed_by_vectors_and_answered_alike(monkeypatch):
+    matrix, prior = two_sets_of(150, 200)
+    plain = fp.approximate(None, matrix, budget="20/item", prior=prior)
+    expected = plain.neighbors(5)
+    for module in ("methods.auto.proposals", "answers.across"):
+        monkeypatch.setattr(f"fewpairs.{module}.EXACT", 50)
+    for of in ("items", "others"):
+        indices, similarities = plain.neighbors(5, of=of, candidates=60)
+        rows = np.arange(len(indices))[:, None]
+        i, j = (rows, indices) if of == "items" else (indices, rows)
+        np.testing.assert_allclose(similarities, plain.pairs(i, j), atol=1e-6)
+    indices = plain.neighbors(5, candidates=60).indices
+    shared = [len(np.intersect1d(a, b)) for a, b in zip(indices, expected.indices)]
+    assert np.mean(shared) > 4.5
+    large = fp.approximate(None, matrix, budget="20/item", prior=prior)
+    assert large.evaluations == plain.evaluations
+    assert large.certificate.r2 > plain.certificate.r2 - 0.1

@@ -40,6 +40,9 @@ class Candidates:
         What found them: ``"cuda"`` where a GPU did, which then goes on.
     mixed
         Whether items take turns in an order that has nothing to do with their scores.
+    rotates, taken
+        Whether every choice goes on in that order where the last one ended, and how
+        many pairs were chosen so far: few of them would be the first items' otherwise.
     """
 
     partner: NDArray[np.int32]
@@ -49,6 +52,8 @@ class Candidates:
     near: NDArray[np.int32] | None = None
     by: str | None = None
     mixed: bool = False
+    rotates: bool = False
+    taken: int = 0
 
     def choose(
         self, count: int, known: Entries, *, by: NDArray[Any] | None = None
@@ -93,6 +98,7 @@ class Candidates:
             places = np.concatenate([places, place[unread[chosen]]])
             self.score.ravel()[gone] = -np.inf
             score.ravel()[gone] = -np.inf
+        self.taken += len(found)
         return PairInputs(found // known.n, found % known.n, *self._said(places))
 
     def _choose_grown(
@@ -147,7 +153,10 @@ class Candidates:
             return np.argsort(-score, axis=0)
         # Knuth's multiplicative hash: the same for every run.
         places = np.arange(len(score), dtype=np.int64) * 2_654_435_761 % (1 << 32)
-        return np.broadcast_to(np.argsort(places)[:, None], score.shape)
+        order = np.argsort(places)
+        if self.rotates:
+            order = np.roll(order, -(self.taken % len(order)))
+        return np.broadcast_to(order[:, None], score.shape)
 
     def choose_by_several(
         self, known: Entries, orders: list[tuple[int, NDArray[Any] | None]]

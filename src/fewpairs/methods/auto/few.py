@@ -278,6 +278,7 @@ class FewStage:
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
+        found.rotates = self.purpose == "across"
         if self.purpose == "across":
             done = self._firsts(found, read, count // 2)
         rounds = scorer.rounds

@@ -224,3 +224,42 @@ def test_entries_of_one_set_are_as_they_were():
     entries = Entries(5, symmetric=True)
     assert entries.sides is None
     assert entries.like().sides is None
+
+
+_rng = np.random.default_rng(3)
+_LEFT, _RIGHT = _rng.random((6, 4)), _rng.random((9, 4))
+_TEXTS = [f"{a} {b}" for a in "abc" for b in "vwxyz"]
+_LAYERS = [(_rng.random((5, 12)), np.zeros(5)), (_rng.random((1, 5)), np.zeros(1))]
+SIMILARITIES = {
+    "cosine": (fp.Cosine(), _LEFT, _RIGHT),
+    "embeddings": (fp.Cosine(np.vstack([_LEFT, _RIGHT])), range(6), range(9)),
+    "network": (fp.PairMLP(_LAYERS), _LEFT, _RIGHT),
+    "strings": (fp.StringSimilarity("jaro"), _TEXTS[:6], _TEXTS[6:]),
+    "tokens": (fp.TokenOverlap("jaccard"), _TEXTS[:6], _TEXTS[6:]),
+    "movers": (fp.WMD((list("abcvwxyz"), np.eye(8))), _TEXTS[:6], _TEXTS[6:]),
+}
+
+
+@pytest.mark.parametrize(
+    ("similarity", "left", "right"), SIMILARITIES.values(), ids=SIMILARITIES
+)
+def test_every_similarity_has_two_sets_as_it_has_one(similarity, left, right):
+    approx = fp.approximate(left, similarity, others=right, budget=1.0, prior=None)
+    together = [*left, *right]
+    if isinstance(left, np.ndarray):
+        together = np.concatenate([left, right])
+    one = similarity.bind(together).block(np.arange(6), 6 + np.arange(9))
+    np.testing.assert_allclose(approx.dense(), one, rtol=1e-5)
+    assert approx.evaluations == 6 * 9
+
+
+def test_each_item_of_both_sides_is_looked_at_once_when_bound():
+    seen = []
+
+    def processor(text):
+        seen.append(text)
+        return text
+
+    similarity = fp.StringSimilarity("jaro", processor=processor)
+    fp.approximate(_TEXTS[:6], similarity, others=_TEXTS[6:], budget=1.0, prior=None)
+    assert seen == _TEXTS

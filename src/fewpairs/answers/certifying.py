@@ -134,7 +134,9 @@ class _Sampling:
         i, j = known.sample_unknown(draws, rng)
         drawn = hits = 0
         most = size  # matches among all; the least of all looks holds, too
-        batch = max(_BATCH, -(-len(i) // _LOOKS))
+        # Looks are as close together as the price, in draws, asks for.
+        needed = len(i) if self._price is None else math.ceil(self._price / share)
+        batch = max(_BATCH, min(len(i), needed) // _LOOKS)
         self._progress.start("sampling what was not read", self._left)
         try:
             while drawn < len(i):

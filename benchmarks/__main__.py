@@ -30,6 +30,7 @@ ALL = (
 )
 # Long: run when named.
 LONG = (
+    "adding",
     "certificates",
     "few",
     "retrieval",
@@ -40,7 +41,16 @@ LONG = (
     "linking",
 )
 # Those that take options.
-OPTIONS = ("certificates", "few", "retrieval", "larger", "exact", "texts", "linking")
+OPTIONS = (
+    "adding",
+    "certificates",
+    "few",
+    "retrieval",
+    "larger",
+    "exact",
+    "texts",
+    "linking",
+)
 
 if sys.argv[1:2] == ["beside"]:
     importlib.import_module("benchmarks.beside").run(sys.argv[2:])

@@ -76,6 +76,13 @@ def test_by_default_a_new_item_gets_as_many_pairs_as_an_item_had():
     assert larger.evaluations - approx.evaluations > 0.9 * per_item * 60
 
 
+def test_the_default_does_not_grow_with_what_was_added():
+    approx, larger, _, _ = grown()
+    last = larger.add(NUMBERS[360:], prior=features(NUMBERS[360:]))
+    per_item = 2 * approx.bill.charged / 300
+    assert last.evaluations - larger.evaluations <= np.ceil(per_item * 40)
+
+
 @pytest.mark.parametrize(
     ("budget", "most"), [(500, 500), ("4/item", 240), (0.01, 197), ("1%", 197), (1, 1)]
 )

@@ -32,6 +32,7 @@ def folder(tmp_path):
     write_titles(tmp_path / "titles.csv", titles)
     write_names(tmp_path)
     (tmp_path / "texts.txt").write_text("\n".join(titles[:120]), "utf-8")
+    (tmp_path / "more.txt").write_text("\n".join(titles[120:140]), "utf-8")
     (tmp_path / "judges.py").write_text(
         "def judge(a, b):\n"
         "    a, b = set(a.lower().split()), set(b.lower().split())\n"

@@ -34,7 +34,7 @@ class GrowthVerbs:
         out before, as many for each unread pair. Adding in ten parts ends near what one
         run gives for the same evaluations (docs/adding.md).
 
-        Evaluations: as many pairs per new item as the run read per item, unless a
+        Evaluations: as many pairs per new item as the first run read per item, unless a
         budget is given; nearly all of them have one new item, so 50 pairs per item are
         50 evaluations for each. Time: that of a fit of all items, however few are new,
         so add many at a time where you can: a second or two for 3,000 items without a

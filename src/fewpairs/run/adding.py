@@ -199,10 +199,13 @@ def _spend(
         larger.cost(symmetric=reader.symmetric),
         run.cost(symmetric=reader.symmetric),
     )
-    split, whole = grown.split(budget, paid.charged)
+    # Of the first run: what items were added for since is more than an item needs.
+    per_item = run.per_item or 2 * paid.charged / run.scorer.n
+    split, whole = grown.split(budget, per_item)
     if not len(whole):
         _call_random(reader.known, larger.reader.known)
-    larger = replace(larger, whole=whole if len(whole) else None)
+    whole_or_none = whole if len(whole) else None
+    larger = replace(larger, whole=whole_or_none, per_item=per_item)
     larger.check_memory(split, _CALL)
     kept = replace(paid, kept=paid.evaluations, old_items=run.scorer.n)
     return larger.go_on(Budget.of_evaluations(split.evaluations), split, kept)

@@ -59,13 +59,13 @@ class Grown:
         unread = 0 if earlier is None else earlier.unread(self.entries)[0]
         return unread <= aside
 
-    def limit(self, budget: Budget, charged: int) -> int:
+    def limit(self, budget: Budget, per_item: float) -> int:
         """Return the evaluations that a budget for the new items allows.
 
         Shares are of the pairs with new items, pairs per item are per new item: nearly
         all of them have one, so k of them are k·m evaluations for m new items. Without
-        a budget as many as an item had before: all, where all were read; for a method
-        with landmarks what its columns and the certificate take.
+        a budget ``per_item`` evaluations for each: all, where all were read; for a
+        method with landmarks what its columns and the certificate take.
         """
         each, fresh = self.cost.each, self.fresh
         if budget.share is not None:
@@ -78,7 +78,7 @@ class Grown:
         elif self.complete:
             limit = self.most
         else:
-            limit = math.ceil(2 * charged * fresh / self.before.n)
+            limit = math.ceil(per_item * fresh)
             held = self._held_out(limit) * self.cost.calls
             limit = max(limit, self._needed() + held) if self._needed() else limit
         if limit < 1:
@@ -90,9 +90,9 @@ class Grown:
             raise BudgetError(msg, needed=1, allowed=limit)
         return min(limit, self.most)
 
-    def split(self, budget: Budget, charged: int) -> tuple[BudgetSplit, Indices]:
+    def split(self, budget: Budget, per_item: float) -> tuple[BudgetSplit, Indices]:
         """Return what the method gets, and the landmarks whose columns go on."""
-        limit = self.limit(budget, charged)
+        limit = self.limit(budget, per_item)
         none = np.empty(0, dtype=np.int64)
         everything = self.method.everything(self.cost)
         if limit >= self.most and self.complete and everything is not None:

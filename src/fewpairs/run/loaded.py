@@ -45,6 +45,7 @@ def facts_of(approx: Approximation) -> dict[str, Any] | None:
         "seed": run.seed,
         "symmetrize": run.symmetrize,
         "own prior": run.own_prior,
+        "per item": run.per_item,
     }
 
 
@@ -91,6 +92,7 @@ def run_of(
         dropped=0 if items is None else len(items) - scorer.n,
         reading=ReadSoFar(approx.known, symmetric),
         own_prior=bool(facts["own prior"]),
+        per_item=facts.get("per item"),
     )
 
 

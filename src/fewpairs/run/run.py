@@ -63,6 +63,7 @@ class Run:
     trust: bool = False
     own_prior: bool = False  # texts get one of their own making
     whole: Indices | None = None  # landmarks whose columns new items have to complete
+    per_item: float | None = None  # evaluations that a new item gets unless told
 
     @property
     def _trusted(self) -> bool:

@@ -106,8 +106,8 @@ class Candidates:
     ) -> PairInputs:
         """Return unread pairs where a matrix has grown, whoever's turn it is.
 
-        By the place in an item's list; by the prior alone, the places in new items'
-        lists; by another array, the largest.
+        By the place in an item's list, as the scores or the prior alone have it; by
+        another array, the largest.
         """
         n, m = self.partner.shape
         taken = np.empty(0, dtype=np.int64)
@@ -133,9 +133,10 @@ class Candidates:
         if by is None:
             by = places_in_lists(self.score, known)
         elif by is self.cheap:
-            live[: known.old] = False
             shown = np.where(live, np.asarray(by), -np.inf)
             by = places_in_lists(shown, Entries(known.n, symmetric=True))
+            # Of an old item's list new items are but a sample.
+            by[: known.old] = (by[: known.old] - 0.5) * known.n / (known.n - known.old)
         at = np.flatnonzero(live & np.isfinite(by))
         return at[np.lexsort((-self.score.ravel()[at], -by.ravel()[at]))]
 

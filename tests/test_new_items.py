@@ -73,7 +73,7 @@ def test_with_a_prior_of_embeddings_too(name):
         range(N),
         similarity_of(K, symmetric=True),
         method=WITH_PRIOR[name],
-        budget=0.3,
+        budget=0.4,
         prior=X[:N],
     )
     again = others(approx)
@@ -89,7 +89,7 @@ def test_with_a_prior_that_is_a_recipe_too(name):
         range(N),
         similarity_of(K, symmetric=True),
         method=WITH_PRIOR[name],
-        budget=0.3,
+        budget=0.4,
         prior=cheap,
     )
     again = others(approx)

@@ -97,7 +97,7 @@ def duplicates(
 
     fewpairs duplicates titles.csv --column title --similarity levenshtein -t 0.8
 
-    fewpairs duplicates titles.csv --similarity ratio -t 0.8 --recall 95%
+    fewpairs duplicates titles.csv --column title --similarity ratio -t 0.8 --recall 95%
 
     fewpairs duplicates run --threshold 0.75 --out pairs.csv
 

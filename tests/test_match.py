@@ -231,6 +231,16 @@ def test_bad_input_is_refused_before_anything_is_paid_for(case):
     assert calls == []
 
 
+def test_a_square_matrix_is_two_sets_within_a_budget_too():
+    K = np.random.default_rng(0).random((60, 60))
+    found = fp.match(None, None, K, threshold=0.9, budget=0.4)
+    assert found.evaluations <= 0.4 * 60 * 60
+    np.testing.assert_array_equal(found.similarity, K[found.left, found.right])
+    own = found.left == found.right  # the diagonal is pairs as any other
+    assert K[np.arange(60), np.arange(60)].max() >= 0.9
+    assert own.sum() <= (np.diagonal(K) >= 0.9).sum()
+
+
 def test_a_matrix_of_another_shape_is_refused():
     with pytest.raises(fp.InputError, match="3 × 5"):
         fp.match(MESSY, CLEAN, table(3, 5), k=1)

@@ -83,6 +83,9 @@ def two_sides(
     found, sides = {}, {}
     for name, given in (("left", left), ("right", right)):
         found[name], sides[name] = _read(given, how, call, name)
+    shape = getattr(recipe, "shape", None)
+    if found["right"] is None and shape is not None:
+        found["right"] = range(shape[1])  # lest a square matrix be taken for one set
     two, joined = of_two_sets(found["left"], found["right"], recipe, call)
     scorer = bind(joined, two, call)
     two = two.bound_by(scorer)

@@ -77,6 +77,23 @@ def test_equal_texts_are_found_whatever_is_predicted():
     assert len(find_matches(approx, 0.99, margin=0.0, also=NOTHING).i) == 0
 
 
+@pytest.mark.parametrize("two_sets", [False, True])
+def test_candidates_that_a_budget_leaves_out_count_as_missed(two_sets):
+    A = np.random.default_rng(3).random((120, 120))
+    K = A if two_sets else np.maximum(A, A.T)  # nothing predicts it
+    others = {"others": range(120)} if two_sets else {}
+    level, missing, said = 0.95, [], []
+    for seed in range(5):
+        approx = fp.approximate(None, K, budget=0.3, seed=seed, **others)
+        found = find_matches(approx, level, most=50, cut=True)
+        pairs = K if two_sets else K[np.triu_indices(120, 1)]
+        missing.append((pairs >= level).sum() - len(found))
+        said.append((found.missed.estimate, found.missed.at_most))
+    estimates, highest = np.transpose(said)
+    assert (highest >= missing).sum() >= 4
+    np.testing.assert_allclose(estimates.mean(), np.mean(missing), rtol=0.5)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_bound_on_what_is_missed_holds(seed):
     K = with_copies(200, 300, seed)

@@ -98,8 +98,13 @@ def find_matches(
     excluded = int((~possible).sum())
     i, j, known, values = i[possible], j[possible], known[possible], values[possible]
     new = np.flatnonzero(~known)
+    least = threshold - margin  # predictions above it are evaluated
     if most is not None and len(new) > most and cut:
-        best = np.argsort(-_answers(approx, i[new], j[new]), kind="stable")[:most]
+        guess = _answers(approx, i[new], j[new])
+        best = np.argsort(-guess, kind="stable")[:most]
+        # Of equal ones some are left out: only what lies above is sure to be read.
+        left_out = np.delete(guess, best).max()
+        least = max(least, float(np.nextafter(left_out, np.inf)))
         kept = np.sort(np.concatenate([np.flatnonzero(known), new[best]]))
         i, j, known, values = i[kept], j[kept], known[kept], values[kept]
         new = np.flatnonzero(~known)
@@ -127,7 +132,7 @@ def find_matches(
         known=int(known[keep].sum()),
         checked=len(new),
         excluded=excluded,
-        missed=_missed(approx, threshold, margin),
+        missed=_missed(approx, threshold, least),
         evaluations=_paid(approx) - before,
     )
 
@@ -259,7 +264,8 @@ def _margin(approx: Approximation) -> float:
     return _MARGIN * float(np.sqrt(np.mean(errors**2)))
 
 
-def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
+def _missed(approx: Approximation, threshold: float, least: float) -> Missed:
+    """Return what held-out pairs say of those that are predicted below ``least``."""
     from scipy import special  # takes a tenth of a second
 
     known = approx.known
@@ -269,7 +275,7 @@ def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
         held = approx.evidence
         guess = approx.model.pairs(held.i, held.j)
         m = len(held.i)
-        above = int(((held.truth >= threshold) & (guess < threshold - margin)).sum())
+        above = int(((held.truth >= threshold) & (guess < least)).sum())
     share = above / m if m else 0.0
     high = float(special.betaincinv(above + 1, m - above, 0.95)) if m > above else 1.0
     hidden = found = 0
@@ -278,6 +284,6 @@ def _missed(approx: Approximation, threshold: float, margin: float) -> Missed:
         guess = rows.refined(refined_an_item(approx))
         over = rows.truth >= threshold
         hidden = int(over.sum())
-        found = int((over & (guess >= threshold - margin)).sum())
+        found = int((over & (guess >= least)).sum())
     least = float(special.betaincinv(found, hidden - found + 1, 0.05)) if found else 0.0
     return Missed(m, above, share * unread, high * unread, hidden, found, least)

@@ -1,7 +1,7 @@
 """Few evaluations per item: random pairs, then rounds of what looks most similar."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,17 +14,16 @@ from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
-from fewpairs.methods.auto.item_features import beside, item_features, student_features
+from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import RANDOM, Spending
-from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
+from fewpairs.methods.auto.trained_scorer import Read, TrainedScorer
 from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
-from fewpairs.model.student import Student
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -37,9 +36,6 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 # Share of the budget for a prior that nobody asked for, of one set and of two.
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
-# Rounds with a student, by purpose; of many items a round takes long.
-_ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
-_MANY, _ROUNDS_OF_MANY = 20_000, 8
 # Shares of the first round, and of the others, by the prior alone; the second where
 # nothing but neighbors counts.
 _BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
@@ -47,11 +43,6 @@ _BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
 _BY_GOOD_PRIOR, _ENOUGH = (0.5, 0.5), 400
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
-_STEPS, _LAST_STEPS = 250, 1_500
-# As many times more steps as there are so many pairs, up to so many times, by trainer:
-# on a GPU they cost next to nothing.
-_MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
-_UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 
@@ -76,28 +67,12 @@ class _Scorer(Protocol):
     expands: int
     scores_all: int
 
-    def learn(self, training: "_Read", *, last: bool, label: str) -> None:
+    def learn(self, training: "Read", *, last: bool, label: str) -> None:
         """Learn from what was read."""
 
     @property
     def score(self) -> Callable[[PairInputs], NDArray[Any]]:
         """What says how similar pairs are taken to be."""
-
-
-@dataclass
-class _Read:
-    """What was read: random pairs, and those that looked most similar."""
-
-    uniform: TrainingPairs
-    chosen: TrainingPairs
-
-    def balanced(self) -> TrainingPairs:
-        """Return both, random pairs as often as makes them a fair share."""
-        often = _UNIFORM * len(self.chosen) / ((1 - _UNIFORM) * len(self.uniform))
-        both = self.chosen
-        for _ in range(max(1, round(often))):
-            both = both + self.uniform
-        return both
 
 
 class FewStage:
@@ -211,12 +186,20 @@ class FewStage:
         model = regression.fit(i[held:], j[held:], values[held:], columns)
         profiles = regression.profiles
         del regression
-        read = _Read(TrainingPairs(), self._known_before(model, i, j))
+        read = Read(TrainingPairs(), self._known_before(model, i, j))
         read.uniform.add(model.inputs(i[held:], j[held:]), values[held:])
         spending.oracle.note("learning what to read")
         trained = None
         if learns:
-            trained = _Trained.start(self, model, read, seconds, rng)
+            trained = TrainedScorer.start(
+                spending,
+                self.purpose,
+                self.prior,
+                model,
+                read,
+                seconds=seconds,
+                rng=rng,
+            )
         directions = item_features(self.prior, _OWN, rng)
         across = self.purpose == "across"
         features = beside(directions, profiles)
@@ -264,7 +247,7 @@ class FewStage:
         known.add(model.inputs(a[off], b[off]), values[off])
         return known
 
-    def _rounds(self, model: Model, read: _Read, scorer: _Scorer) -> int:
+    def _rounds(self, model: Model, read: Read, scorer: _Scorer) -> int:
         """Read what looks most similar, in rounds; return how many pairs."""
         spending = self.spending
         count, done = spending.left // spending.calls, 0
@@ -302,7 +285,7 @@ class FewStage:
         scorer.learn(read, last=True, label="last round")
         return done
 
-    def _firsts(self, found: Candidates, read: _Read, most: int) -> int:
+    def _firsts(self, found: Candidates, read: Read, most: int) -> int:
         """Read what the prior puts first of every item; return how many pairs."""
         spending = self.spending
         most = min(most, len(found.score))
@@ -339,62 +322,3 @@ def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend 
         return None
     inputs = model.inputs(i, j)
     return Blend.by(model.student.pairs(inputs), inputs.base, values)
-
-
-class _Trained:
-    """A student, trained on from round to round."""
-
-    answers = True
-    expands, scores_all = 1, 4
-
-    def __init__(
-        self, student: Student, timed: TimedTraining, times: int, rounds: int
-    ) -> None:
-        self.student = student
-        self.rounds = rounds
-        self._timed = timed
-        self._times = times
-        self._pairs = 0
-        self.score: Callable[[PairInputs], NDArray[Any]] = student.pairs
-
-    @classmethod
-    def start(
-        cls,
-        stage: FewStage,
-        model: Model,
-        read: _Read,
-        seconds: float,
-        rng: np.random.Generator,
-    ) -> "_Trained":
-        """Return one that knows the items' features, and nothing else."""
-        features = student_features(model, stage.prior, rng)
-        student = Student.start(
-            features, read.uniform.values, read.uniform.inputs.cheap, rng
-        )
-        oracle = stage.spending.oracle
-        by = trainer_of(oracle)
-        pairs = stage.spending.budget // stage.spending.calls
-        each, most = _MORE_STEPS[by]
-        times = min(max(1, pairs // each), most)
-        rounds = _ROUNDS[stage.purpose]
-        if stage.spending.n > _MANY:
-            rounds = min(rounds, _ROUNDS_OF_MANY)
-        steps = times * (rounds * _STEPS + _LAST_STEPS)
-        timed = TimedTraining(student, oracle, seconds, steps, rng)
-        return cls(student, timed, times, rounds)
-
-    def learn(self, training: _Read, *, last: bool, label: str) -> None:
-        """Train on what was read."""
-        both = training.balanced()
-        self._pairs = len(training.uniform) + len(training.chosen)
-        steps = self._times * (_LAST_STEPS if last else _STEPS)
-        self._timed.train(both, steps, f" ({label})")
-        self.score = self.student.as_it_is(self._timed.trainer)
-
-    @property
-    def words(self) -> str:
-        """What was done, for the receipt."""
-        return (
-            f"a student trained on {self._pairs:,} pairs in {self._timed.spent:.0f} s; "
-            "left, right, embedding and linkage are of the low rank, not of the student"
-        )

@@ -1,0 +1,105 @@
+"""TrainedScorer: a student, trained on from round to round, says what to read next."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods.auto.item_features import student_features
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
+from fewpairs.model.student import Student
+from fewpairs.model.training_pairs import TrainingPairs
+from fewpairs.similarity.priors import Prior
+
+__all__ = ["Read", "TrainedScorer"]
+
+# Rounds with a student, by purpose; of many items a round takes long.
+_ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
+_MANY, _ROUNDS_OF_MANY = 20_000, 8
+_STEPS, _LAST_STEPS = 250, 1_500
+# As many times more steps as there are so many pairs, up to so many times, by trainer:
+# on a GPU they cost next to nothing.
+_MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
+_UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
+
+
+@dataclass
+class Read:
+    """What was read: random pairs, and those that looked most similar."""
+
+    uniform: TrainingPairs
+    chosen: TrainingPairs
+
+    def balanced(self) -> TrainingPairs:
+        """Return both, random pairs as often as makes them a fair share."""
+        often = _UNIFORM * len(self.chosen) / ((1 - _UNIFORM) * len(self.uniform))
+        both = self.chosen
+        for _ in range(max(1, round(often))):
+            both = both + self.uniform
+        return both
+
+
+class TrainedScorer:
+    """A student, trained on from round to round."""
+
+    answers = True
+    expands, scores_all = 1, 4
+
+    def __init__(
+        self, student: Student, timed: TimedTraining, times: int, rounds: int
+    ) -> None:
+        self.student = student
+        self.rounds = rounds
+        self._timed = timed
+        self._times = times
+        self._pairs = 0
+        self.score: Callable[[PairInputs], NDArray[Any]] = student.pairs
+
+    @classmethod
+    def start(
+        cls,
+        spending: Spending,
+        purpose: str,
+        prior: Prior | None,
+        model: Model,
+        read: Read,
+        *,
+        seconds: float,
+        rng: np.random.Generator,
+    ) -> "TrainedScorer":
+        """Return one that knows the items' features, and nothing else."""
+        features = student_features(model, prior, rng)
+        student = Student.start(
+            features, read.uniform.values, read.uniform.inputs.cheap, rng
+        )
+        oracle = spending.oracle
+        pairs = spending.budget // spending.calls
+        each, most = _MORE_STEPS[trainer_of(oracle)]
+        times = min(max(1, pairs // each), most)
+        rounds = _ROUNDS[purpose]
+        if spending.n > _MANY:
+            rounds = min(rounds, _ROUNDS_OF_MANY)
+        steps = times * (rounds * _STEPS + _LAST_STEPS)
+        timed = TimedTraining(student, oracle, seconds, steps, rng)
+        return cls(student, timed, times, rounds)
+
+    def learn(self, training: Read, *, last: bool, label: str) -> None:
+        """Train on what was read."""
+        both = training.balanced()
+        self._pairs = len(training.uniform) + len(training.chosen)
+        steps = self._times * (_LAST_STEPS if last else _STEPS)
+        self._timed.train(both, steps, f" ({label})")
+        self.score = self.student.as_it_is(self._timed.trainer)
+
+    @property
+    def words(self) -> str:
+        """What was done, for the receipt."""
+        return (
+            f"a student trained on {self._pairs:,} pairs in {self._timed.spent:.0f} s; "
+            "left, right, embedding and linkage are of the low rank, not of the student"
+        )

@@ -9,7 +9,7 @@ from experiments.cells import Results
 from benchmarks.few.contenders import Setting
 from benchmarks.few.tables import BUDGETS, mean_of
 
-__all__ = ["draw"]
+__all__ = ["FONT", "GROUNDS", "draw"]
 
 FONT = "font-family='system-ui, sans-serif' font-size='12'"
 GROUNDS = {

@@ -4,15 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from benchmarks.few.picture import FONT, GROUNDS
 from benchmarks.retrieval.command import BUDGETS
 
 __all__ = ["draw"]
 
-FONT = "font-family='system-ui, sans-serif' font-size='12'"
-GROUNDS = {
-    "light": {"ground": "#ffffff", "ink": "#3a4252", "grid": "#e6eaf1"},
-    "dark": {"ground": "#1f2330", "ink": "#d7dce6", "grid": "#353b4a"},
-}
 COLORS = {
     "default, trained": "#2f7bff",
     "default": "#19a7ce",

@@ -199,17 +199,7 @@ class _MatrixSimilarity(Similarity):
     ) -> Scorer:
         """Return a scorer of new rows: their similarities to all columns."""
         m, n = self.shape
-        try:
-            rows = np.asarray(new_items)
-        except Exception:  # noqa: BLE001 - ragged, or no array at all
-            rows = np.empty(0, dtype=object)
-        if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
-            msg = (
-                f"fewpairs.from_matrix: new items of shape {rows.shape} and dtype "
-                f"{rows.dtype}; a precomputed matrix knows no items. Pass an (m, {n}) "
-                "array: the similarities of m new items to the others."
-            )
-            raise InputError(msg)
+        rows = _new_rows(new_items, n, "others")
         return _TableScorer(rows[:, positions - m])
 
     def beside(
@@ -220,17 +210,7 @@ class _MatrixSimilarity(Similarity):
     ) -> Scorer:
         """Return a scorer of new items that are rows: their similarities to all."""
         n = len(self.matrix)
-        try:
-            rows = np.asarray(new_items)
-        except Exception:  # noqa: BLE001 - ragged, or no array at all
-            rows = np.empty(0, dtype=object)
-        if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
-            msg = (
-                f"fewpairs.from_matrix: new items of shape {rows.shape} and dtype "
-                f"{rows.dtype}; a precomputed matrix knows no items. Pass an (m, {n}) "
-                "array: the similarities of m new items to the fitted ones."
-            )
-            raise InputError(msg)
+        rows = _new_rows(new_items, n, "fitted ones")
         if not self.symmetric:
             msg = (
                 "fewpairs.from_matrix: new items of an asymmetric matrix would have a "
@@ -311,3 +291,19 @@ class _RowsScorer(Scorer):
         rows, columns = first[old] - m, second[old] - m
         out[old] = self._matrix[self._positions[rows], self._positions[columns]]
         return out
+
+
+def _new_rows(new_items: Sequence[Any], n: int, to: str) -> NDArray[Any]:
+    """Return new items as rows of n similarities, or say what they must be."""
+    try:
+        rows = np.asarray(new_items)
+    except Exception:  # noqa: BLE001 - ragged, or no array at all
+        rows = np.empty(0, dtype=object)
+    if rows.shape != (len(new_items), n) or rows.dtype.kind not in "biuf":
+        msg = (
+            f"fewpairs.from_matrix: new items of shape {rows.shape} and dtype "
+            f"{rows.dtype}; a precomputed matrix knows no items. Pass an (m, {n}) "
+            f"array: the similarities of m new items to the {to}."
+        )
+        raise InputError(msg)
+    return rows

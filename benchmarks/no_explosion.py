@@ -134,14 +134,26 @@ def _r2(truth: Matrix, guess: Matrix) -> float:
     return 1 - float(np.sum((truth - guess) ** 2)) / spread if spread else 1.0
 
 
-def _outcome(seed: int) -> tuple[float, float] | None:
+def by_chance(approx: fp.Approximation) -> float:
+    """Return how far below 0 the mean of what was read falls by chance, at most.
+
+    N random pairs tell the mean of the U others but for z·σ·√(1/N + 1/U), with z = 3.2;
+    of some 800 pairs in all that lowers R² on the others by more than 0.05.
+    """
+    n = approx.shape[0]
+    number = max(1, approx.evaluations - n)
+    others = max(1, n * (n - 1) // 2 - number)
+    return -max(0.05, 3.2**2 * (1 / number + 1 / others))
+
+
+def _outcome(seed: int) -> tuple[float, float, float] | None:
     warnings.simplefilter("error")  # none that is not ours
     K, options = case(seed, LARGEST)
     try:
         approx = fp.approximate(None, K, seed=seed, **options)
     except fp.BudgetError:
         return None
-    return explained(approx, (K + K.T) / 2)
+    return *explained(approx, (K + K.T) / 2), by_chance(approx)
 
 
 def _one_thread() -> None:
@@ -154,11 +166,13 @@ def run() -> None:
     with ProcessPoolExecutor(os.cpu_count(), initializer=_one_thread) as pool:
         found = list(pool.map(_outcome, range(RUNS), chunksize=20))
     scores = np.array([pair for pair in found if pair is not None])
+    lowest = scores[:, :2].min(axis=1)
     refused = RUNS - len(scores)
     title = f"{RUNS:,} awkward matrices, {refused} budgets refused as too small"
     rows = [
         ("lowest R² on entries that were not read", scores[:, 0].min(), "≥ −0.05"),
         ("lowest R² on all entries", scores[:, 1].min(), "≥ −0.05"),
-        ("runs below −0.05", float((scores < -0.05).any(axis=1).sum()), "0"),
+        ("runs below −0.05", float((lowest < -0.05).sum()), "0"),
+        ("runs below what chance allows", float((lowest < scores[:, 2]).sum()), "0"),
     ]
     table(title, [(what, float(value), goal) for what, value, goal in rows])

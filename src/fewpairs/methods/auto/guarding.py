@@ -22,6 +22,8 @@ _HELD = 0.02  # error, as a share of the spread, that needs no bounds
 _LITTLE = 1e-3  # of the spread, that a prior moves pairs which nothing predicts
 _FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond it
 _ENOUGH = 200  # random pairs, of which a few can be left aside
+# Standard errors of its slope at which nothing but the order of predictions is kept.
+_DOUBT = 1.5
 FEWEST_LANDMARKS = 4
 
 
@@ -172,6 +174,16 @@ def _range(spending: Spending) -> tuple[float, float]:
     return least - more, most + more
 
 
+def _robust_error(moved: NDArray[Any], left: NDArray[Any], variance: float) -> float:
+    """Return the standard error of a slope that a few pairs far out may have made.
+
+    HC3: each residual as if its pair had been left out (MacKinnon & White, 1985).
+    """
+    leverage = moved**2 / variance + 1 / len(moved)
+    alone = left / np.maximum(1 - leverage, 1e-6)
+    return float(np.linalg.norm(moved * alone)) / variance
+
+
 def _verdict(
     guess: NDArray[Any], truth: NDArray[Any], low: float, high: float
 ) -> tuple[Guard | None, str]:
@@ -188,14 +200,18 @@ def _verdict(
         flat = float(np.mean((truth - guess) ** 2)) <= float(np.mean(spread**2)) * 1.01
         return (Guard(0.0, 1.0, low, high), "") if flat else (None, "")
     slope = float(moved @ spread) / variance
-    residual_variance = float(np.sum((spread - slope * moved) ** 2)) / len(truth)
-    error = math.sqrt(residual_variance / variance)
+    left = spread - slope * moved
+    error = math.sqrt(float(left @ left) / len(truth) / variance)
     if slope < 3 * error:
         return None, ""
+    error = max(error, _robust_error(moved, left, variance))
     bias = float(truth.mean() - guess.mean())
     bias_error = math.sqrt(float(np.mean((truth - guess) ** 2)) / len(truth))
     if error < 0.1 and slope > 1 - 3 * error and abs(bias) < 4 * bias_error:
         return Guard(0.0, 1.0, low, high), ""
+    slope *= max(0.0, 1 - (_DOUBT * error / slope) ** 2)
+    if slope == 0:  # nothing but the order of predictions is left
+        slope = _LITTLE * float(np.std(spread)) / math.sqrt(variance / len(truth))
     slope = min(slope, 1.0)
     offset = float(truth.mean() - slope * guess.mean())
     words = f"the guard shrank predictions to {slope:.0%} of their spread"

@@ -474,11 +474,3 @@ def test_a_loaded_one_goes_on_with_its_store(tmp_path):
     again = loaded.add(NEW, prior=features(NEW))
     assert calls.calls.total() == before
     assert np.array_equal(again.dense(), first.dense())
-
-
-def test_two_sets_are_refused():
-    left, right = OLD[:40], OLD[40:100]
-    across = fp.from_function(lambda a, b: -abs(a - b), symmetric=True)
-    approx = fp.approximate(left, across, others=right, budget=0.5)
-    with pytest.raises(InputError, match="of two sets"):
-        approx.add(NEW)

@@ -225,17 +225,27 @@ class Entries:
 
     def like(self, diagonal: float | None = None) -> "Entries":
         """Return entries of a matrix of the same form, of which nothing is known."""
-        split = None if self.sides is None else self.sides.split
+        split = self.split
         return Entries(self.n, symmetric=self.symmetric, diagonal=diagonal, split=split)
 
     @property
+    def split(self) -> int | None:
+        """Position of the first right item, of two sets."""
+        return None if self.sides is None else self.sides.split
+
+    @property
     def old(self) -> int:
-        """How many items, the first, are not compared with each other any more."""
+        """How many items are not compared with each other any more (`Earlier`)."""
         return 0 if self.earlier is None else self.earlier.n
+
+    def is_old(self, items: Indices) -> NDArray[np.bool_]:
+        """Tell which items are not compared with each other any more."""
+        earlier, none = self.earlier, np.zeros(items.shape, dtype=bool)
+        return none if earlier is None else earlier.holds(self, items)
 
     def unread(self, i: Indices, j: Indices) -> NDArray[np.bool_]:
         """Tell which pairs are not known, and may be read."""
-        return ~self.lookup(i, j)[0] & (np.maximum(i, j) >= self.old)
+        return ~self.lookup(i, j)[0] & ~(self.is_old(i) & self.is_old(j))
 
     def copy(self) -> "Entries":
         """Return entries that can be added to without changing these."""
@@ -295,17 +305,7 @@ class Entries:
 
         Mirrors count once. Lines with holes are not looked at.
         """
-        rest, line, where = self.off_lines(indices, axis)
-        missing = int(rest.sum()) * len(indices) - len(line)
-        if self.symmetric:
-            W = np.full((len(indices), len(indices)), np.nan)
-            self.overlay(W, indices, indices)
-            own = np.isnan(np.triu(W))
-            on_diagonal = int(np.diagonal(own).sum())
-            return missing + int(own.sum()) - on_diagonal, on_diagonal
-        on_diagonal = int(rest[indices].sum())
-        on_diagonal -= int((where == indices[line]).sum())
-        return missing - on_diagonal, on_diagonal
+        return laying.missing_in_lines(self, indices, axis)
 
     def scattered_in_lines(
         self, indices: Indices, axis: Axis = "columns"

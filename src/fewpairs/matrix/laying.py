@@ -11,7 +11,7 @@ from fewpairs.types import Indices
 if TYPE_CHECKING:
     from fewpairs.matrix.entries import Entries
 
-__all__ = ["fill_lines", "hide", "overlay"]
+__all__ = ["fill_lines", "hide", "missing_in_lines", "overlay"]
 
 
 def overlay(
@@ -67,7 +67,10 @@ def hide(entries: "Entries", out: NDArray[Any], rows: Indices, first: int = 0) -
         out[lines.position[rows] >= 0] = -np.inf
     own = np.flatnonzero(rows >= first)
     out[own, rows[own] - first] = -np.inf
-    if first == 0:  # of a matrix that has grown
+    if entries.earlier is not None and entries.sides is not None:
+        old = entries.is_old(first + np.arange(out.shape[1]))
+        out[np.ix_(entries.is_old(rows), old)] = -np.inf
+    elif first == 0:  # of one set that has grown
         out[rows < entries.old, : entries.old] = -np.inf
     if entries.sides is not None and first == 0:
         entries.sides.blank(out, rows, -np.inf)
@@ -92,3 +95,20 @@ def fill_lines(
         out[np.arange(len(indices)), indices] = entries.diagonal
     if entries.sides is not None:
         entries.sides.blank(out, indices)
+
+
+def missing_in_lines(
+    entries: "Entries", indices: Indices, axis: Axis
+) -> tuple[int, int]:
+    """Return how many entries of these lines are unknown, and of the diagonal."""
+    rest, line, where = entries.off_lines(indices, axis)
+    missing = int(rest.sum()) * len(indices) - len(line)
+    if entries.symmetric:
+        W = np.full((len(indices), len(indices)), np.nan)
+        overlay(entries, W, indices, indices)
+        own = np.isnan(np.triu(W))
+        on_diagonal = int(np.diagonal(own).sum())
+        return missing + int(own.sum()) - on_diagonal, on_diagonal
+    on_diagonal = int(rest[indices].sum())
+    on_diagonal -= int((where == indices[line]).sum())
+    return missing - on_diagonal, on_diagonal

@@ -45,7 +45,7 @@ def _any_pairs(
 ) -> tuple[Indices, Indices]:
     """Draw pairs, some perhaps twice; of a matrix that has grown, with new items."""
     if entries.sides is not None:
-        return entries.sides.sample(draws, rng)
+        return _across(entries, draws, rng)
     n, old = entries.n, entries.old
     i = old + rng.integers(n - old, size=draws)
     j = rng.integers(n - 1, size=draws)
@@ -54,6 +54,29 @@ def _any_pairs(
         once = (j < old) | (i < j)
         i, j = i[once], j[once]
     return i, j
+
+
+def _across(
+    entries: "Entries", draws: int, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """Draw pairs of two sets; where these have grown, with a new item.
+
+    These are new left items with all right ones, then old left items with new ones.
+    """
+    sides, earlier = entries.sides, entries.earlier
+    if sides is None:
+        msg = "sampling: one set has no pairs across"
+        raise AssertionError(msg)
+    if earlier is None:
+        return sides.sample(draws, rng)
+    m, n = sides.shape
+    left, right = earlier.new_of(entries)
+    drawn = rng.integers(left * n + (m - left) * right, size=draws)
+    whole = drawn < left * n
+    rest = drawn - left * n
+    i = np.where(whole, m - left + drawn // n, rest // max(right, 1))
+    j = np.where(whole, drawn % n, n - right + rest % max(right, 1))
+    return i, sides.split + j
 
 
 def _sample_by_listing(

@@ -16,6 +16,7 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.fresh import Fresh
 from fewpairs.methods.landmarks import Sampling, Uniform
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
@@ -65,14 +66,14 @@ class Method(ABC):
         """Return this method with landmarks, ``most`` unless given, or ``None``."""
         return None
 
-    def price_of_new(self, landmarks: int, fresh: int, cost: Cost) -> int:  # noqa: ARG002
+    def price_of_new(self, landmarks: Indices, fresh: Fresh, cost: Cost) -> int:  # noqa: ARG002
         """Return the fewest evaluations that adding so many items takes."""
         return 0
 
     def for_new_items(
         self,
         landmarks: Indices,
-        fresh: int,  # noqa: ARG002
+        fresh: Fresh,  # noqa: ARG002
         cost: Cost,  # noqa: ARG002
         allowance: int,  # noqa: ARG002
     ) -> "tuple[Method, Indices]":
@@ -193,14 +194,14 @@ class LandmarkMethod(Method):
         """Return this method with all items as landmarks, if the budget decides."""
         return replace(self, landmarks=cost.n) if self.landmarks is None else None
 
-    def price_of_new(self, landmarks: int, fresh: int, cost: Cost) -> int:
+    def price_of_new(self, landmarks: Indices, fresh: Fresh, cost: Cost) -> int:
         """Return the price of the new items' entries at the landmarks."""
-        return landmarks * fresh * cost.calls
+        return fresh.pairs_at(landmarks, cost) * cost.calls
 
     def for_new_items(
         self,
         landmarks: Indices,
-        fresh: int,  # noqa: ARG002
+        fresh: Fresh,  # noqa: ARG002
         cost: Cost,  # noqa: ARG002
         allowance: int,  # noqa: ARG002
     ) -> tuple[Method, Indices]:
@@ -264,8 +265,14 @@ class LandmarkMethod(Method):
     def draw_across(
         self, cost: Cost, columns: int, rows: int, rng: np.random.Generator
     ) -> tuple[Indices, Indices]:
-        """Return so many columns, right items, and so many rows, left ones."""
+        """Return so many columns, right items, and so many rows, left ones.
+
+        Those of a run before, where items were added to it.
+        """
         m, n = cost.shape
+        if isinstance(self.landmarks, tuple):
+            given = np.array(self.landmarks, dtype=np.int64)
+            return given[given >= m], given[given < m]
         right = self.sampling.draw(n, min(columns, n), rng)
         return m + right, self.sampling.draw(m, min(rows, m), rng)
 

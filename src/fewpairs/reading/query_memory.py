@@ -26,6 +26,10 @@ class QueryMemory:
     ----------
     ledger
         The ledger of the fit, if it had one.
+    first
+        Position of the first item that queries are compared with: of two sets, of the
+        first right one. Positions are written down as counted from there, and stay
+        what they are when left items are added.
 
     Attributes
     ----------
@@ -33,7 +37,8 @@ class QueryMemory:
         Held by the thread that looks up, pays and remembers.
     """
 
-    def __init__(self, ledger: Ledger | None) -> None:
+    def __init__(self, ledger: Ledger | None, first: int = 0) -> None:
+        self._first = first
         self.lock = threading.RLock()
         self._records = QueryRecords(ledger)
         self._known: dict[str, Scores] = {}
@@ -56,7 +61,8 @@ class QueryMemory:
     def known(self, name: str) -> Scores:
         """Return what is known of an item: positions, and similarities to them."""
         nothing = np.empty(0, dtype=np.int64), np.empty(0)
-        return self._known.get(name, nothing)
+        at, values = self._known.get(name, nothing)
+        return at + self._first, values
 
     def look(self) -> None:
         """Learn what other processes have written down."""
@@ -71,7 +77,9 @@ class QueryMemory:
         if not len(rows):
             return
         named = np.array(names)[rows]
-        record = QueryRecord(named, at, np.asarray(values, dtype=np.float64))
+        record = QueryRecord(
+            named, at - self._first, np.asarray(values, dtype=np.float64)
+        )
         with self.lock:
             self._take(record)
             self._records.add(record)
@@ -81,7 +89,7 @@ class QueryMemory:
         names, starts = np.unique(record.names[order], return_index=True)
         for name, part in zip(names.tolist(), np.split(order, starts[1:]), strict=True):
             before, values = self.known(name)
-            at = np.concatenate([before, record.positions[part]])
+            at = np.concatenate([before - self._first, record.positions[part]])
             both = np.concatenate([values, record.values[part]])
             at, first = np.unique(at, return_index=True)
             self._known[name] = at, both[first]

@@ -80,7 +80,7 @@ class Reader:
     @once
     def queries(self) -> QueryMemory:
         """What has been paid for of new items."""
-        return QueryMemory(self._store)
+        return QueryMemory(self._store, self.similarity.split or 0)
 
     @property
     def evaluations(self) -> int:
@@ -169,20 +169,25 @@ class Reader:
             lock=self.oracle.lock,
         )
 
-    def checked(self, new_items: Any, call: str) -> Items:
-        """Return new items as a list of what the fitted items are, or raise."""
-        found = as_items(new_items, call, name="new_items")
+    def checked(self, new_items: Any, call: str, *, others: bool = False) -> Items:
+        """Return new items as a list of what the fitted items are, or raise.
+
+        ``others``: of two sets, new items of the second one.
+        """
+        name = "others" if others else "new_items"
+        found = as_items(new_items, call, name=name)
         if len(found) == 0:
-            msg = f"{call}: new_items is empty; pass at least one item."
+            msg = f"{call}: {name} is empty; pass at least one item."
             raise InputError(msg)
         if self.similarity.by_position:
             return found
+        like = self.items[getattr(self.similarity, "given", 0) if others else 0]
         for t, item in enumerate(found):
-            if not looks_like(item, self.items[0]):
+            if not looks_like(item, like):
                 msg = (
-                    f"{call}: new_items[{t}] is {item!r:.60}, of type "
+                    f"{call}: {name}[{t}] is {item!r:.60}, of type "
                     f"{type(item).__name__}; the fitted items are of type "
-                    f"{type(self.items[0]).__name__}, such as {self.items[0]!r:.60}."
+                    f"{type(like).__name__}, such as {like!r:.60}."
                 )
                 raise InputError(msg)
         return found

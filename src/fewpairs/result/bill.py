@@ -29,9 +29,9 @@ class Bill:
         Evaluations that this takes, made now or paid for in a ledger before.
     money
         What was charged for them, attempts that came to nothing included.
-    old_items, kept
-        Where items were added: how many there were before, and evaluations made until
-        then.
+    old_items, old_others, kept
+        Where items were added: how many there were before, of two sets also of the
+        others, and evaluations made until then.
     """
 
     similarity: str = "unknown"
@@ -47,6 +47,7 @@ class Bill:
     charged: int = 0
     money: float = 0.0
     old_items: int = 0
+    old_others: int = 0
     kept: int = 0
 
     def plus(self, more: "Bill") -> "Bill":
@@ -64,7 +65,10 @@ class Bill:
         sums = {
             name: getattr(self, name) + getattr(more, name) for name in added + timed
         }
-        return replace(more, old_items=self.old_items, kept=self.kept, **sums)
+        before = {
+            name: getattr(self, name) for name in ("old_items", "old_others", "kept")
+        }
+        return replace(more, **before, **sums)
 
     def plus_answers(self, evaluations: int, charged: int, money: float) -> "Bill":
         """Return the bill with what was read after the run."""
@@ -122,7 +126,7 @@ def receipt(
             f"({share:.2%}, {_per_item(bill, shape, two_sets=two_sets)}): "
             f"{', '.join(spent)}{earlier}{money}"
         ),
-        **({"added": _added(bill, shape[0])} if bill.old_items else {}),
+        **({"added": _added(bill, shape)} if bill.old_items else {}),
         "time": time,
         "size": f"rank {rank:,}, {landmarks:,} landmarks",
     }
@@ -132,9 +136,14 @@ def receipt(
     return "\n".join([f"fewpairs: {size}{of}", *body])
 
 
-def _added(bill: Bill, n: int) -> str:
+def _added(bill: Bill, shape: tuple[int, int]) -> str:
     """Return what was kept when items were added, and what they cost."""
-    joined = f"{n - bill.old_items:,} items joined {bill.old_items:,}"
+    sides = [(shape[0], bill.old_items, "items")]
+    if bill.old_others:
+        sides.append((shape[1], bill.old_others, "others"))
+    joined = ", ".join(
+        f"{n - old:,} {name} joined {old:,}" for n, old, name in sides if n > old
+    )
     made = bill.evaluations - bill.kept
     return f"{joined}: {bill.kept:,} evaluations kept, {made:,} made for the new ones"
 

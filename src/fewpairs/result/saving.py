@@ -227,6 +227,8 @@ def _billed(bill: Bill) -> dict[str, Any]:
     facts = _plain(asdict(bill))
     if not bill.old_items:
         del facts["old_items"], facts["kept"]
+    if not bill.old_others:
+        del facts["old_others"]
     return facts
 
 

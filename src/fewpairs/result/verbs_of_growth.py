@@ -19,13 +19,17 @@ class GrowthVerbs:
     @carried_out_by("fewpairs.run.adding:add")
     def add(
         self,
-        new_items: Any,
+        new_items: Any = None,
         *,
+        others: Any = None,
         budget: GivenBudget = None,
         prior: Any = None,
         progress: bool | Progress = False,
     ) -> "Approximation":
         """Return a larger approximation: of these items, and of new ones after them.
+
+        Of two sets either side grows, or both: new items come after the items, new
+        others after the others, and nothing within a side is evaluated.
 
         Everything that was paid for is kept and exact, and positions stay what they
         were. Only pairs with a new item are read; then everything known is fitted
@@ -45,13 +49,18 @@ class GrowthVerbs:
         new_items
             A sequence of items like the fitted ones, at least one. Not where a matrix
             or vectors came with the similarity: they know no other items.
+        others
+            New items of the second of two sets, such as documents where the fitted
+            items are queries.
         budget
-            For pairs with new items: ``"50/item"`` is 50 pairs per new item; a share is
+            For pairs with new items: ``"50/item"`` is 50 pairs per new item, of either
+            set; a share is
             one of the pairs with new items, so that the same share every time ends in
             what one run of it reads; an int is a number of evaluations. Methods with
             landmarks need one per landmark and new item.
         prior
-            (m, d) embeddings of the new items, where the fit used embeddings. A recipe
+            (m, d) embeddings of the new items, where the fit used embeddings; of two
+            sets that both grow a pair (new items, new others) of arrays. A recipe
             is bound to the new items too; a prior made of texts is fitted anew up to
             5,000 texts, beyond that it gives new texts vectors as it was fitted.
         progress
@@ -70,6 +79,9 @@ class GrowthVerbs:
         >>> larger = approx.add(["red 100", "blue 100"], budget="100/item")
         >>> larger.shape, larger.evaluations - approx.evaluations <= 200
         ((302, 302), True)
+        >>> two = fp.approximate(texts[:50], fp.StringSimilarity(), others=texts[50:])
+        >>> two.add(others=["red 100", "blue 100"]).shape
+        (50, 252)
         """
 
     @carried_out_by("fewpairs.answers.searcher:searcher")

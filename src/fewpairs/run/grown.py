@@ -9,6 +9,7 @@ from fewpairs.errors import BudgetError
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.fresh import Fresh
 from fewpairs.methods import Method
 from fewpairs.result.certificate import HELD_OUT, pairs_for
 from fewpairs.run.budget_split import BudgetSplit
@@ -28,7 +29,7 @@ class Grown:
     method
         What goes on with it.
     landmarks
-        Of the smaller matrix.
+        Of the smaller matrix, by their positions in the larger one.
     entries
         What is known of the larger one.
     cost, before
@@ -42,9 +43,12 @@ class Grown:
     before: Cost
 
     @property
-    def fresh(self) -> int:
-        """How many items are new."""
-        return self.cost.n - self.before.n
+    def fresh(self) -> Fresh:
+        """How many items are new; of two sets, of either side."""
+        if self.cost.split is None:
+            return Fresh(self.cost.n - self.before.n)
+        (m, n), (a, b) = self.cost.shape, self.before.shape
+        return Fresh(m - a, n - b)
 
     @property
     def most(self) -> int:
@@ -59,30 +63,31 @@ class Grown:
         unread = 0 if earlier is None else earlier.unread(self.entries)[0]
         return unread <= aside
 
-    def limit(self, budget: Budget, per_item: float) -> int:
+    def limit(self, budget: Budget, per_item: tuple[float, float]) -> int:
         """Return the evaluations that a budget for the new items allows.
 
         Shares are of the pairs with new items, pairs per item are per new item: nearly
         all of them have one, so k of them are k·m evaluations for m new items. Without
-        a budget ``per_item`` evaluations for each: all, where all were read; for a
-        method with landmarks what its columns and the certificate take.
+        a budget ``per_item`` evaluations for each, and for each of the others: all,
+        where all were read; for a method with landmarks what its columns and the
+        certificate take.
         """
         each, fresh = self.cost.each, self.fresh
         if budget.share is not None:
             pairs = self.cost.pairs - self.before.pairs
             limit = math.floor(budget.share * pairs * each + 1e-9)
         elif budget.per_item is not None:
-            limit = math.floor(budget.per_item * fresh + 1e-9) * each
+            limit = math.floor(budget.per_item * fresh.both + 1e-9) * each
         elif budget.evaluations is not None:
             limit = budget.evaluations
         elif self.complete:
             limit = self.most
         else:
-            limit = math.ceil(per_item * fresh)
+            limit = math.ceil(per_item[0] * fresh.items + per_item[1] * fresh.others)
             held = self._held_out(limit) * self.cost.calls
             limit = max(limit, self._needed() + held) if self._needed() else limit
         if limit < 1:
-            of_new = f"{fresh:,} new {'item' if fresh == 1 else 'items'}"
+            of_new = f"{fresh.both:,} new {'item' if fresh.both == 1 else 'items'}"
             msg = (
                 f"{_CALL}: a budget of {budget.given} is less than one evaluation for "
                 f"{of_new}. Pass a larger one, or leave it out."
@@ -90,7 +95,9 @@ class Grown:
             raise BudgetError(msg, needed=1, allowed=limit)
         return min(limit, self.most)
 
-    def split(self, budget: Budget, per_item: float) -> tuple[BudgetSplit, Indices]:
+    def split(
+        self, budget: Budget, per_item: tuple[float, float]
+    ) -> tuple[BudgetSplit, Indices]:
         """Return what the method gets, and the landmarks whose columns go on."""
         limit = self.limit(budget, per_item)
         none = np.empty(0, dtype=np.int64)
@@ -101,7 +108,7 @@ class Grown:
         if needed > limit:
             msg = (
                 f"{_CALL}: {len(self.landmarks):,} landmarks take {needed:,} "
-                f"evaluations for {self.fresh:,} new items, and the budget is "
+                f"evaluations for {self.fresh.both:,} new items, and the budget is "
                 f"{limit:,}. Raise it, or leave it out."
             )
             raise BudgetError(msg, needed=needed, allowed=limit)
@@ -113,7 +120,7 @@ class Grown:
         return BudgetSplit(method, held, limit), whole
 
     def _needed(self) -> int:
-        return self.method.price_of_new(len(self.landmarks), self.fresh, self.cost)
+        return self.method.price_of_new(self.landmarks, self.fresh, self.cost)
 
     def _held_out(self, limit: int) -> int:
         """Return how many pairs with new items are held out.

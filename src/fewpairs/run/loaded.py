@@ -46,6 +46,7 @@ def facts_of(approx: Approximation) -> dict[str, Any] | None:
         "symmetrize": run.symmetrize,
         "own prior": run.own_prior,
         "per item": run.per_item,
+        **({} if run.per_other is None else {"per other": run.per_other}),
     }
 
 
@@ -75,7 +76,8 @@ def run_of(
     method: Method = made(**options)
     if method.takes_prior:
         own = bool(facts["own prior"]) and not recipe.by_position
-        told = _prior(approx, prior, items, scorer, own=own)
+        left = getattr(recipe, "given", None)  # of two sets
+        told = _prior(approx, prior, items, scorer, own=own, left=left)
         method = with_prior(method, told, call)
     identity = FingerprintOnce(partial(identity_of, recipe, items))
     ledger = as_ledger(store, call)
@@ -93,6 +95,7 @@ def run_of(
         reading=ReadSoFar(approx.known, symmetric),
         own_prior=bool(facts["own prior"]),
         per_item=facts.get("per item"),
+        per_other=facts.get("per other"),
     )
 
 
@@ -106,11 +109,18 @@ def _ledger_of(
 
 
 def _prior(
-    approx: Approximation, given: Any, items: Items | None, scorer: Scorer, *, own: bool
+    approx: Approximation,
+    given: Any,
+    items: Items | None,
+    scorer: Scorer,
+    *,
+    own: bool,
+    left: int | None,
 ) -> Prior | None:
     """Return the prior that is passed again, or was saved, or is made of texts."""
+    how: dict[str, Any] = {"kept": scorer.kept, "given": left}
     if given is not None:
-        return as_prior(given, items, scorer.n, "fewpairs.load", kept=scorer.kept)
+        return as_prior(given, items, scorer.n, "fewpairs.load", **how)
     saved = approx.model.prior
     if saved is not None and saved.alike is None:
         if not saved.parts:
@@ -120,4 +130,4 @@ def _prior(
         return used[0] if len(used) == 1 else Prior.of_parts(used)
     if not own:
         return None
-    return as_prior("auto", items, scorer.n, "fewpairs.load", kept=scorer.kept)
+    return as_prior("auto", items, scorer.n, "fewpairs.load", **how)

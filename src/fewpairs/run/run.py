@@ -63,7 +63,9 @@ class Run:
     trust: bool = False
     own_prior: bool = False  # texts get one of their own making
     whole: Indices | None = None  # landmarks whose columns new items have to complete
-    per_item: float | None = None  # evaluations that a new item gets unless told
+    # Evaluations that a new item gets unless told, and one of the second set.
+    per_item: float | None = None
+    per_other: float | None = None
 
     @property
     def _trusted(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.methods.auto.crossing import Crossing, buy_lines
+from fewpairs.methods.auto.crossing import Crossing, buy_lines, known_lines
 from fewpairs.methods.auto.few import FewStage
 from fewpairs.methods.auto.guarding import guarded, mean_of
 from fewpairs.methods.auto.spending import Spending
@@ -75,6 +75,11 @@ class AcrossStage:
 
     def _crossing(self, stage: FewStage) -> Crossing | None:
         spending = self._spending
+        if spending.paid:  # lines of a matrix that has grown: new items completed them
+            S1, S2 = known_lines(spending)
+            if min(len(S1), len(S2)) < _FEWEST:
+                return None
+            return Crossing.fit(spending, S1, S2, stage.random())
         price = spending.oracle.cost.cross(_FEWEST, _FEWEST)
         if price > _LINES * spending.left or min(spending.oracle.cost.shape) < _FEWEST:
             return None
@@ -90,7 +95,7 @@ class AcrossStage:
             learns, self._seconds, self._rng, self._least
         )
         same = stage.chosen < _UNCHANGED * spending.oracle.cost.pairs
-        random = stage.random() if same else None
+        random = stage.uniform() if same else None
         described = "; ".join(part for part in (more, described) if part)
         return guarded(
             spending, model, described, words, random=random, prior=prior, in_order=True

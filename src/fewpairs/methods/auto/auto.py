@@ -16,6 +16,7 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.fresh import Fresh
 from fewpairs.methods.auto.across import AcrossStage
 from fewpairs.methods.auto.few import FewStage
 from fewpairs.methods.auto.guarding import FEWEST_LANDMARKS, guarded, mean_of
@@ -317,13 +318,18 @@ class Auto(Method):
         return max(most if grown else min(most, share * n) for most, share in limits)
 
     def for_new_items(
-        self, landmarks: Indices, fresh: int, cost: Cost, allowance: int
+        self, landmarks: Indices, fresh: Fresh, cost: Cost, allowance: int
     ) -> tuple[Method, Indices]:
         """Take the allowance; keep as many landmarks as a part of it pays for.
 
-        None where scattered pairs come first.
+        None where scattered pairs come first. Of two sets, as many of either side.
         """
-        each = fresh * cost.calls
+        if cost.split is not None:
+            most = int(_AT_LANDMARKS * allowance)
+            whole = fresh.afforded(landmarks, cost, most)
+            paid = fresh.pairs_at(whole, cost)
+            return replace(self, allowance=allowance - paid), whole
+        each = fresh.items * cost.calls
         few = 2 * allowance / each < self._few_limit(cost.n, trains=False, grown=1)
         number = int((_BESIDE_FEW if few else _AT_LANDMARKS) * allowance / each)
         if few and len(landmarks) >= min(_PILOT_LANDMARKS, number + 1):

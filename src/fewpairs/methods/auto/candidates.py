@@ -109,7 +109,7 @@ class Candidates:
         By the place in an item's list, as the scores or the prior alone have it; by
         another array, the largest.
         """
-        n, m = self.partner.shape
+        n, m = known.n, self.partner.shape[1]
         taken = np.empty(0, dtype=np.int64)
         places = np.empty(0, dtype=np.int64)
         wanted = 0
@@ -136,7 +136,9 @@ class Candidates:
             shown = np.where(live, np.asarray(by), -np.inf)
             by = places_in_lists(shown, Entries(known.n, symmetric=True))
             # Of an old item's list new items are but a sample.
-            by[: known.old] = (by[: known.old] - 0.5) * known.n / (known.n - known.old)
+            items, others = known.seekers
+            old, new = known.is_old(items), int(np.sum(~known.is_old(others)))
+            by[old] = (by[old] - 0.5) * len(others) / max(1, new)
         at = np.flatnonzero(live & np.isfinite(by))
         return at[np.lexsort((-self.score.ravel()[at], -by.ravel()[at]))]
 
@@ -166,7 +168,7 @@ class Candidates:
 
         What one of them has no more of, the next one adds.
         """
-        if known.old:
+        if known.earlier is not None and known.earlier.new_of(known)[1]:
             return self._choose_grown(known, orders)
         chosen: list[PairInputs] = []
         short = 0
@@ -257,10 +259,23 @@ def find(model: Model, known: Entries, most: int) -> Candidates:
     known.scattered()  # sorted before several threads look
     known.hide(np.zeros((1, len(others))), everything[:1], first)
     step = max(1, _BLOCK // len(others))
-    start = known.old if n - known.old < _NEW * n else 0
-    chunks = [everything[at : at + step] for at in range(start, n, step)]
+    looking = _looking(known, everything)
+    chunks = [looking[at : at + step] for at in range(0, len(looking), step)]
     in_threads(look, chunks)
     return out
+
+
+def _looking(known: Entries, items: Indices) -> Indices:
+    """Return the items that get candidates: where a matrix has grown, not all do.
+
+    Of one set, a few new items look for old ones themselves; of two sets, old left
+    items look where right ones are new.
+    """
+    if known.earlier is None:
+        return items
+    fresh, partners = known.earlier.new_of(known)
+    few = not partners if known.sides is not None else fresh < _NEW * len(items)
+    return items[~known.is_old(items)] if few else items
 
 
 def _bars(
@@ -278,7 +293,7 @@ def _bars(
     if not known.old:
         return None
     bars = [np.full(len(rows), -np.inf, dtype=np.float32) for _ in range(2)]
-    old = rows < known.old
+    old = known.is_old(rows)
     for bar, values in zip(bars, (score, cheap), strict=True):
         if values is not None and old.any():
             bar[old] = -np.partition(-values[old], place - 1, axis=1)[:, place - 1]

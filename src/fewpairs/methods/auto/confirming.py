@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.item_features import item_features
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.similarity.priors import Prior
@@ -69,8 +70,7 @@ def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
 def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
     """Buy what the prior puts first of a few items; return the values."""
     n = spending.n
-    items, others = spending.oracle.read.seekers
-    items = items[spending.oracle.read.old :]
+    items, others = _new_seekers(spending.oracle.read)
     most = int(0.1 * spending.left) // spending.calls
     number = min(_TOPS, most, (len(items) + 1) // 2)
     if not number:
@@ -83,6 +83,16 @@ def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
     i, j = keys // n, keys % n
     unread = spending.oracle.read.unread(i, j)
     return spending.read(i[unread], j[unread])
+
+
+def _new_seekers(read: Entries) -> tuple[Indices, Indices]:
+    """Return items and partners with whom each of them may still be read."""
+    items, others = read.seekers
+    if read.earlier is None:
+        return items, others
+    if not read.earlier.new_of(read)[0]:  # of two sets, right ones alone are new
+        return items, others[~read.is_old(others)]
+    return items[~read.is_old(items)], others
 
 
 def tops_stand_out(

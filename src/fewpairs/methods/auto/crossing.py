@@ -19,7 +19,7 @@ from fewpairs.similarity.priors import Prior
 from fewpairs.similarity.unit_vectors import UnitDots
 from fewpairs.types import Indices
 
-__all__ = ["Crossing", "buy_lines"]
+__all__ = ["Crossing", "buy_lines", "known_lines"]
 
 _DAMPINGS = 0.0, 1e-3, 1e-2, 0.03, 0.1, 0.3, 1.0  # μ, as shares of the largest σ
 _SMALLEST = 1e-10  # σ, as a share of the largest, that counts
@@ -163,8 +163,7 @@ def buy_lines(
     """
     cost = spending.oracle.cost
     m, n = cost.shape
-    known = spending.oracle.read.line_indices()
-    rows, columns = known[known < m], known[known >= m]
+    columns, rows = known_lines(spending)
     have = cost.cross(len(columns), len(rows))
     allowed = have + min(evaluations, spending.left)
     size = 0
@@ -174,6 +173,12 @@ def buy_lines(
     columns = _more(columns, m + rng.permutation(n), size)
     spending.left -= cost.cross(len(columns), len(rows)) - have
     return columns, rows
+
+
+def known_lines(spending: Spending) -> tuple[Indices, Indices]:
+    """Return the columns and rows that are known as a whole."""
+    known, m = spending.oracle.read.line_indices(), spending.oracle.cost.shape[0]
+    return known[known >= m], known[known < m]
 
 
 def _price(cost: Any, columns: Indices, rows: Indices, size: int) -> int:

@@ -289,7 +289,7 @@ class FewStage:
         """Read what the prior puts first of every item; return how many pairs."""
         spending = self.spending
         most = min(most, len(found.score))
-        inputs = found.choose(most, spending.oracle.read, by=found.cheap)
+        inputs = found.choose_by_several(spending.oracle.read, [(most, found.cheap)])
         read.chosen.add(inputs, spending.read(inputs.i, inputs.j))
         return len(inputs)
 

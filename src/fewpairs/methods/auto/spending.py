@@ -76,9 +76,15 @@ class Spending:
         self._bought: NDArray[Any] | None = None
 
     def per_item(self, pairs: float) -> float:
-        """Return how many pairs per item so many are; of two sets, per left item."""
-        split = self.oracle.cost.split
-        return 2 * pairs / self.fresh if split is None else pairs / split
+        """Return how many pairs per item so many are; of two sets, per left item.
+
+        Where left items alone were added, per new one: the others read nothing.
+        """
+        split, read = self.oracle.cost.split, self.oracle.read
+        if split is None:
+            return 2 * pairs / self.fresh
+        left, right = (split, 0) if read.earlier is None else read.earlier.new_of(read)
+        return pairs / (split if right else left)
 
     @property
     def item(self) -> str:
@@ -122,7 +128,7 @@ class Spending:
         read = self.oracle.read
         i, j = marked(read, UNIFORM)
         values = read.lookup(i, j)[1]
-        old = np.maximum(i, j) < read.old
+        old = read.is_old(i) & read.is_old(j)
         taken = i[old], j[old], values[old]
         if read.earlier is not None:
             taken, _ = read.earlier.part(taken, read, int((~old).sum()), self.rng)

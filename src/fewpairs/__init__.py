@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from fewpairs.run.match import match
     from fewpairs.similarity.asynchronous import from_async
     from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
+    from fewpairs.similarity.judge.judge import Judge
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
     from fewpairs.similarity.pair_mlp.training import train_pair_mlp
 
@@ -61,6 +62,7 @@ __all__ = [
     "FewpairsError",
     "FewpairsWarning",
     "InputError",
+    "Judge",
     "KMeansMedoids",
     "Ledger",
     "MissingExtraError",
@@ -99,6 +101,7 @@ _LAZY = {
     "neighbors": "fewpairs.run.jobs",
     "from_async": "fewpairs.similarity.asynchronous",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
+    "Judge": "fewpairs.similarity.judge",
     "PairMLP": "fewpairs.similarity.pair_mlp",
     "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }

@@ -18,6 +18,7 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "SimilarityError",
+    "SpentError",
     "StaleWarning",
     "StoreError",
 ]
@@ -49,6 +50,14 @@ class BudgetError(FewpairsError, ValueError):
         """Come through a process pool, which pickles what is raised."""
         rebuild = partial(type(self), needed=self.needed, allowed=self.allowed)
         return rebuild, self.args, self.__dict__
+
+
+class SpentError(BudgetError):
+    """Money or time ended in the middle of a request; what was paid for is kept."""
+
+    def __init__(self, message: str = "", *, needed: int = 1, allowed: int = 0) -> None:
+        what = "the budget of money or time ends here; what was paid for is kept."
+        super().__init__(message or what, needed=needed, allowed=allowed)
 
 
 class SimilarityError(FewpairsError, RuntimeError):

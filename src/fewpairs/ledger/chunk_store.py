@@ -33,7 +33,7 @@ from fewpairs.ledger.objects import objects_at
 
 __all__ = ["Cell", "ChunkStore", "name_of"]
 
-_BESIDE = ("passes", "queries", "added", "damaged")
+_BESIDE = ("passes", "queries", "answers", "added", "prior", "damaged")
 FORMAT = "fewpairs ledger"
 VERSION = 2
 # Which chunk of an array, counted along both axes.
@@ -254,6 +254,11 @@ class ChunkStore:
         """Return the names of all files of a kind."""
         with self._explained("read"):
             return sorted(self._objects.names(kind))
+
+    def remove_file(self, name: str) -> None:
+        """Remove a file of its own."""
+        with self._explained("written"):
+            self._objects.remove(name)
 
     def set_file_aside(self, name: str) -> None:
         """Give a damaged file another name."""

@@ -3,8 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
-from functools import partial
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
@@ -19,13 +18,14 @@ from fewpairs.checks import (
     check_whole,
 )
 from fewpairs.errors import DamageError, InputError, StoreError
+from fewpairs.ledger.answer_records import AnswerRecords
 from fewpairs.ledger.chunk_store import ChunkStore
 from fewpairs.ledger.entry_store import BatchWriter, EntryStore, LineWriter
 from fewpairs.ledger.pass_records import PassRecords
 from fewpairs.ledger.run_records import CurrentRun, Record, describe, read_records
 from fewpairs.ledger.served import Served
 from fewpairs.ledger.subject import FingerprintOnce, Identity, Sample, Subject, unknown
-from fewpairs.ledger.transforming import applied, with_similarity
+from fewpairs.ledger.transforming import applied_to, open_as
 from fewpairs.matrix.earlier import know
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import Chunks
@@ -66,8 +66,9 @@ class Ledger:
 
     Attributes
     ----------
-    lock, passes
-        Held by the thread that uses it; how far passes over all pairs have come.
+    lock, passes, answers
+        Held by the thread that uses it; how far passes over all pairs have come; what a
+        service has answered, by content.
     waiting
         Pairs answered before it was known whether the similarity is symmetric, where
         the run ended there, and of which items; in memory alone.
@@ -102,6 +103,7 @@ class Ledger:
         self._chunk_store = store = None if where is None else ChunkStore(where)
         self._entry_store = None if store is None else EntryStore(store, memory)
         self._run, self.passes = CurrentRun(store), PassRecords(store)
+        self.answers = AnswerRecords(store)
         self._within, self.lock = False, threading.RLock()
         self.smaller: Ledger | None = None  # from before items were added
         self._damage: DamageError | None = None
@@ -162,6 +164,7 @@ class Ledger:
                         self._chunk_store.complete()
                 yield self
             finally:
+                self.answers.gather()
                 self._run.end()
                 self._within = False
                 if self._chunk_store is not None:
@@ -201,12 +204,13 @@ class Ledger:
             raise InputError(msg)
         if self.smaller is not None:
             know(self.entries, self.smaller.load())
+            self.answers.older = self.smaller.answers
         return self.entries
 
     def start(self, key: str, facts: dict[str, Any]) -> Record:
         """Begin a run, or go on with it where it was begun before."""
         record = self.records.setdefault(key, Record(key, facts))
-        self._run.begin(record)
+        self._run.begin(record, self.answers.usage.money, self.records.values())
         return record
 
     def finish(self) -> None:
@@ -288,6 +292,7 @@ class Ledger:
         """Read everything that is there, also where it cannot be written to."""
         with self.lock:
             self._look()
+            self.answers.load()
             if self.entries is not None and self._entry_store is not None:
                 self._entry_store.load(self.entries)
                 # A process that was killed may not have counted its last chunks.
@@ -324,6 +329,7 @@ class Ledger:
             self.entries = self._subject = self._damage = None
             self.evaluations, self.records = 0, {}
             self._identify, self.served = unknown, Served()
+            self.answers = AnswerRecords(self._chunk_store)
 
     def transformed(
         self,
@@ -347,12 +353,8 @@ class Ledger:
             if out.entries is not None:
                 msg = f"Ledger.transformed: {path} holds a ledger; pass a new path."
                 raise InputError(msg)
-            entries = self.entries.transformed(partial(applied, function))
-            out.open(
-                **asdict(replace(self._subject, similarity=similarity.name)),
-                diagonal=entries.diagonal,
-                identity=partial(with_similarity, similarity, self._identify),
-            )
+            entries = applied_to(self.entries, function)
+            open_as(out, self._subject, similarity, self._identify, entries.diagonal)
             out._take(entries, self.evaluations, f"from {self._subject}")
         return out
 
@@ -378,23 +380,21 @@ class Ledger:
     def __str__(self) -> str:
         return "\n".join([repr(self), *map(describe, self.records.values())])
 
-    # --- inside --------------------------------------------------------------------
-
+    # --- inside
     def _opened(self) -> Entries:
-        if self.entries is not None:
-            return self.entries
-        msg = "fewpairs.Ledger: it is about no matrix yet; call open() first."
-        raise InputError(msg)
+        if self.entries is None:
+            raise InputError("fewpairs.Ledger: no matrix yet; call open() first.")
+        return self.entries
 
     def _look(self) -> None:
         """Learn what the chunk_store is about, and which runs there have been."""
-        header = None if self._chunk_store is None else self._chunk_store.header()
-        if header is None or self._chunk_store is None:
+        store = self._chunk_store
+        if store is None or (header := store.header()) is None:
             return
         if self.entries is None:
             self._subject, sample = Subject.of(header)
             first, second = header["identity"]
             self._identify = lambda: (first, second)
             self.entries = self._subject.entries(header["diagonal"], sample)
-        self.records = read_records(self._chunk_store.runs())
+        self.records = read_records(store.runs())
         self.evaluations = sum(one.evaluations for one in self.records.values())

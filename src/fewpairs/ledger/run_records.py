@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -87,10 +87,17 @@ class CurrentRun:
         self._store = store
         self._before = (0, 0.0)  # paid before it was known which run it is
 
-    def begin(self, record: Record) -> None:
-        """Begin, or go on."""
+    def begin(
+        self, record: Record, charged: float = 0.0, others: Iterable[Record] = ()
+    ) -> None:
+        """Begin, or go on.
+
+        ``charged``: what a service has charged, of all runs together. A process that
+        was killed may not have counted its last calls: they are this run's.
+        """
         record.begin()
         record.add(*self._before)
+        record.add(0, max(0.0, charged - sum(one.money for one in others)))
         self.record, self._before = record, (0, 0.0)
         self.save(force=True)
 

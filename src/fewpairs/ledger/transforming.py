@@ -1,20 +1,46 @@
 """A ledger of another similarity: a function of known values, and whose they are."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_array, refuse
 from fewpairs.fingerprint import fingerprint
-from fewpairs.ledger.subject import Identity
+from fewpairs.ledger.subject import Identity, Subject
+from fewpairs.matrix.entries import Entries
 from fewpairs.similarity.base import Similarity
 
-__all__ = ["applied", "with_similarity"]
+if TYPE_CHECKING:
+    from fewpairs.ledger.ledger import Ledger
+
+__all__ = ["applied_to", "open_as"]
 
 
-def applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any]:
+def applied_to(entries: Entries, function: Callable[[Any], Any]) -> Entries:
+    """Return entries whose values are a function of others'."""
+    return entries.transformed(partial(_applied, function))
+
+
+def open_as(
+    out: "Ledger",
+    subject: Subject,
+    similarity: Similarity,
+    identify: Callable[[], Identity],
+    diagonal: float | None,
+) -> None:
+    """Open a ledger for the same items with another similarity."""
+    out.open(
+        **asdict(replace(subject, similarity=similarity.name)),
+        diagonal=diagonal,
+        identity=partial(_with_similarity, similarity, identify),
+    )
+
+
+def _applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any]:
     """Return a number for every value, or say that a function does not."""
     cure = "a function that returns a finite number for every value"
     try:
@@ -28,6 +54,6 @@ def applied(function: Callable[[Any], Any], values: NDArray[Any]) -> NDArray[Any
     return np.asarray(out) if known.all() else np.where(known, out, np.nan)
 
 
-def with_similarity(other: Similarity, identify: Callable[[], Identity]) -> Identity:
+def _with_similarity(other: Similarity, identify: Callable[[], Identity]) -> Identity:
     """Return fingerprints of the same items with another similarity."""
     return (fingerprint(other.identify()), identify()[1])

@@ -1,25 +1,31 @@
 """An asynchronous function as a similarity: a service, an LLM judge, a paid scorer."""
 
 import asyncio
-import threading
-import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_flag, check_number, check_whole, refuse
-from fewpairs.errors import SimilarityError
-from fewpairs.interrupts import exposed, shut
+from fewpairs.errors import SimilarityError, SpentError
+from fewpairs.interrupts import shut
+from fewpairs.similarity.asking import Asking
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
-from fewpairs.similarity.event_loop import MISTAKES, Judge, LoopThread, PendingPairs
+from fewpairs.similarity.event_loop import is_final
 from fewpairs.similarity.function_state import state_of
-from fewpairs.similarity.gate import Terms
+from fewpairs.similarity.gate import Terms, codes_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.service import Allowed, Pay, Service
 from fewpairs.types import Indices
 
 __all__ = ["from_async"]
+
+AsyncFunction = Callable[[Any, Any], Awaitable[Any]]
+
+# What reading an answer raises that is not what was asked for: the answer has come.
+_UNREADABLE = (ValueError, LookupError, TypeError)
 
 _LANES = 100_000  # calls under way that an event loop can hold
 _REPEATS = 10_000
@@ -27,7 +33,7 @@ _CHUNK = 8  # calls per concurrent call, in one chunk
 
 
 def from_async(
-    function: Judge,
+    function: AsyncFunction,
     *,
     concurrency: int = 16,
     retries: int = 5,
@@ -48,8 +54,8 @@ def from_async(
     Calls run side by side. One that raises, takes too long or answers no finite number
     is made again after a pause that doubles every time, with some chance in it. Where
     the service says that it is asked too much (an error with the status 429 or 503, or
-    with an attribute ``retry_after``: seconds in which no call is made), half as many
-    calls are under way from then on, and more again as they succeed. What is answered
+    with an attribute ``retry_after``: seconds in which no call is made), fewer calls
+    are under way from then on, and more again as they succeed. What is answered
     is kept, also when another call fails for good or Ctrl-C is pressed: calls that are
     under way are then still waited for, until Ctrl-C is pressed again.
 
@@ -139,7 +145,7 @@ def from_async(
 
 @dataclass(frozen=True)
 class _AsyncSimilarity(Similarity):
-    function: Judge
+    function: AsyncFunction
     terms: Terms
     chunk: int
     cost: float
@@ -176,51 +182,34 @@ class _AsyncScorer(Scorer):
         self.price = similarity.cost * similarity.terms.repeats
         self._similarity = similarity
         self._items = items
-        self._lock = threading.Lock()
-        self._thread: LoopThread | None = None
-        self._own = threading.local()  # calls charged for, of each thread that asks
+        service = _OneCall(similarity.function, similarity.cost)
+        self._asking = Asking(service, similarity.terms)
 
     def spent(self) -> float:
-        billed, self._own.billed = getattr(self._own, "billed", 0), 0
-        return self._similarity.cost * billed
+        return self._asking.spent()
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        return self.pairs_within(i, j, Allowed())
+
+    def pairs_within(self, i: Indices, j: Indices, allowed: Allowed) -> NDArray[Any]:
         shut()  # but while answers are waited for
-        with self._lock:
-            if self._thread is None:
-                self._thread = LoopThread(self._similarity.terms)
-                weakref.finalize(self, self._thread.stop)
         items = self._items
-        batch = PendingPairs([(items[a], items[b]) for a, b in zip(i, j, strict=True)])
-        done = self._thread.submit(batch, self._similarity.function)
-        stopped: BaseException | None = None
-        while True:
-            try:
-                with exposed:
-                    done.result()
-                break
-            except BaseException as error:  # noqa: BLE001 - keep what was paid for
-                if done.done():
-                    stopped = stopped or error
-                    break
-                if stopped is not None:  # Ctrl-C again
-                    done.cancel()
-                    break
-                stopped = error
-                batch.stop = True
-        self._own.billed = getattr(self._own, "billed", 0) + batch.billed
-        if stopped is None and batch.failed is not None:
-            t, failure = batch.failed
+        asked = [(items[a], items[b]) for a, b in zip(i, j, strict=True)]
+        values, stopped, failed, spent = self._asking.ask(asked, allowed)
+        if stopped is None and failed is not None:
+            t, failure = failed
             stopped = self._describe((int(i[t]), int(j[t])), failure)
+        if stopped is None and spent:
+            stopped = SpentError()
         if stopped is not None:
-            raise Interrupted(batch.values.copy(), stopped)
-        return batch.values
+            raise Interrupted(values, stopped)
+        return values
 
     def _describe(self, pair: tuple[int, int], error: BaseException) -> BaseException:
         if not isinstance(error, (Exception, asyncio.CancelledError)):
             return error
         a, b = (f"{self._items[t]!r:.40}" for t in pair)
-        tries = 1 if isinstance(error, MISTAKES) else self._similarity.terms.retries + 1
+        tries = 1 if is_final(error) else self._similarity.terms.retries + 1
         failed = SimilarityError(
             f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}]) raised "
             f"{type(error).__name__}: {error}, after {tries} "
@@ -230,3 +219,46 @@ class _AsyncScorer(Scorer):
         )
         failed.__cause__ = error
         return failed
+
+
+class _OneCall(Service):
+    """A function that is asked for one pair per call, at a fixed price."""
+
+    def __init__(self, function: AsyncFunction, cost: float) -> None:
+        self._function, self._cost = function, cost
+
+    def most(self, pairs: Sequence[tuple[Any, Any]]) -> float:
+        return self._cost * len(pairs)
+
+    async def ask(
+        self, pairs: Sequence[tuple[Any, Any]], pay: Pay
+    ) -> Sequence[float | None]:
+        """Make the call; whatever is answered has been charged for."""
+        ((a, b),) = pairs
+        try:
+            answer = await self._function(a, b)
+        except Exception as error:
+            pay(self._cost * _was_billed(error))
+            raise
+        pay(self._cost)
+        return [_number(answer)]
+
+
+def _was_billed(error: Exception) -> bool:
+    """Tell whether a service has charged for a call that raised.
+
+    Its error may say so. If not, an answer that could not be read has been charged
+    for; a refusal, a broken connection and a call that took too long have not.
+    """
+    said = getattr(error, "billed", None)
+    if said is not None:
+        return bool(said)
+    return isinstance(error, _UNREADABLE) and not any(c >= 400 for c in codes_of(error))
+
+
+def _number(value: Any) -> float:
+    array = np.asarray(value)
+    if array.shape != () or array.dtype.kind not in "biuf" or not np.isfinite(array):
+        msg = f"the answer was {value!r:.60}; it must be one finite number"
+        raise ValueError(msg)
+    return float(array)

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from fewpairs.checks import check_flag, check_number, check_text, refuse, shown
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
+from fewpairs.similarity.answers import Answers
 from fewpairs.similarity.function_state import by_itself, state_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
 __all__ = [
@@ -108,6 +110,27 @@ class Scorer(ABC):
     @abstractmethod
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the similarity of item ``i[t]`` to item ``j[t]``, for every t."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether ``pairs_within`` ends before money or time does."""
+        return type(self).pairs_within is not Scorer.pairs_within
+
+    def pairs_within(
+        self,
+        i: Indices,
+        j: Indices,
+        allowed: Allowed,  # noqa: ARG002 - for those who can stop
+    ) -> NDArray[Any]:
+        """Return pairs, within money and time.
+
+        Override it where a request can end in its middle: raise `Interrupted` with a
+        :class:`~fewpairs.errors.SpentError` before more than is allowed is spent.
+        """
+        return self.pairs(i, j)
+
+    def keep_answers(self, answers: Answers) -> None:  # noqa: B027 - optional
+        """Look up and keep what a service answers, by content, where a ledger is."""
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         """Return the similarities of all ``rows`` to all ``columns``."""

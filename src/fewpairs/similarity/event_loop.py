@@ -1,25 +1,28 @@
-"""Calls of an asynchronous function, side by side in an event loop of their own."""
+"""Calls of a service, side by side in an event loop of their own."""
 
 import asyncio
 import math
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections import deque
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
 
-from fewpairs.similarity.gate import LONGEST_PAUSE, Gate, Terms, codes_of
+from fewpairs.similarity.gate import LONGEST_PAUSE, Gate, Terms
+from fewpairs.similarity.service import Allowed, Service
 
-__all__ = ["MISTAKES", "Judge", "LoopThread", "PendingPairs"]
-
-Judge = Callable[[Any, Any], Awaitable[Any]]
+__all__ = ["MISTAKES", "LoopThread", "PendingPairs", "is_final"]
 
 # Mistakes in a program, which are there the next time too.
 MISTAKES = (TypeError, AttributeError, NameError, ImportError, SyntaxError)
-# What reading an answer raises that is not what was asked for: the answer has come.
-_UNREADABLE = (ValueError, LookupError, TypeError)
+
+
+def is_final(error: BaseException) -> bool:
+    """Tell whether the same call would fail again."""
+    return isinstance(error, MISTAKES) or bool(getattr(error, "final", False))
 
 
 class PendingPairs:
@@ -29,33 +32,44 @@ class PendingPairs:
     ----------
     values
         The answers, in the order of the pairs.
-    billed
-        Calls that the service has charged for.
+    money
+        What the service has charged.
     stop
         Whether nothing new is begun.
+    spent
+        Whether it stopped because no other call fits into what is allowed.
     failed
         The first pair that failed for good, and why.
     """
 
-    def __init__(self, pairs: list[tuple[Any, Any]]) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[tuple[Any, Any]],
+        service: Service,
+        allowed: Allowed | None = None,
+    ) -> None:
         self.pairs = pairs
         self.values = np.full(len(pairs), np.nan)
-        self.billed = 0
-        self.stop = False
+        self.money = 0.0
+        self.stop = self.spent = False
         self.failed: tuple[int, BaseException] | None = None
+        self._service = service
+        self._allowed = allowed or Allowed()
+        size = service.per_call
+        numbers = range(len(pairs))
+        self._waiting = deque(list(numbers[t : t + size]) for t in numbers[::size])
+        self._under_way = 0.0  # money that calls under way may cost
+        self._answered = asyncio.Event()
+        self._longest = 0.0  # seconds that a call took
 
-    async def run(
-        self,
-        function: Judge,
-        terms: Terms,
-        gate: Gate,
-    ) -> None:
+    async def run(self, terms: Terms, gate: Gate) -> None:
         """Ask for all pairs, so many at a time; begin nothing new after an error."""
-        waiting = iter(range(len(self.pairs)))
-        at_once = min(terms.concurrency, len(self.pairs))
-        async with asyncio.TaskGroup() as group:
+        now = asyncio.get_running_loop().time()
+        self._end = now + (math.inf if (s := self._allowed.seconds) is None else s)
+        at_once = min(terms.concurrency, len(self._waiting))
+        async with asyncio.TaskGroup() as self._group:
             for _ in range(at_once):
-                group.create_task(self._take_calls(waiting, function, terms, gate))
+                self._group.create_task(self._take_calls(terms, gate))
 
     def fail(self, t: int, error: BaseException) -> None:
         """End it; of several errors, what ends a program counts, then the first."""
@@ -72,22 +86,19 @@ class PendingPairs:
             self.failed = t, error
         self.stop = True
 
-    async def _take_calls(
-        self,
-        waiting: Iterator[int],
-        function: Judge,
-        terms: Terms,
-        gate: Gate,
-    ) -> None:
-        for t in waiting:
-            if self.stop:
-                return
+    async def _take_calls(self, terms: Terms, gate: Gate) -> None:
+        while self._waiting and not self.stop:
+            some = self._waiting.popleft()
             try:
-                answers = [
-                    await self._ask(t, function, terms, gate)
-                    for _ in range(terms.repeats)
+                said = [
+                    await self._ask(some, terms, gate) for _ in range(terms.repeats)
                 ]
-                self.values[t] = math.fsum(answers) / len(answers)
+                for t, own in zip(some, zip(*said, strict=True), strict=True):
+                    if None not in own:
+                        self.values[t] = math.fsum(own) / len(own)
+                    else:  # asked again by itself
+                        self._waiting.append([t])
+                        self._group.create_task(self._take_calls(terms, gate))
             except _StoppedError:
                 return
             except BaseException as error:
@@ -95,44 +106,67 @@ class PendingPairs:
                 # waits for it would wait forever.
                 if _is_cancelled(error):
                     raise
-                self.fail(t, error)
+                self.fail(some[0], error)
                 return
 
     async def _ask(
-        self,
-        t: int,
-        function: Judge,
-        terms: Terms,
-        gate: Gate,
-    ) -> float:
+        self, some: list[int], terms: Terms, gate: Gate
+    ) -> Sequence[float | None]:
         for attempt in range(terms.retries + 1):
             async with gate as age:
                 if self.stop and attempt:
                     raise _StoppedError
                 try:
-                    answer = await self._attempt(t, function, terms.timeout)
+                    answers = await self._attempt(some, terms.timeout)
                 except (Exception, asyncio.CancelledError) as error:
-                    last = isinstance(error, MISTAKES) or attempt == terms.retries
+                    if isinstance(error, _StoppedError):
+                        raise
+                    last = is_final(error) or attempt == terms.retries
                     if last or _is_cancelled(error):
                         raise
                     gate.refused(error, age)
                 else:
                     gate.answered()
-                    return answer
+                    return answers
             pause = min(LONGEST_PAUSE, terms.pause * 2**attempt)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
         raise AssertionError  # a loop that returns or raises
 
-    async def _attempt(self, t: int, function: Judge, timeout: float | None) -> float:
-        """Make one call; whatever is answered has been charged for."""
+    async def _attempt(
+        self, some: list[int], timeout: float | None
+    ) -> Sequence[float | None]:
+        """Make one call, if it fits; what is charged is entered at once."""
+        pairs = [self.pairs[t] for t in some]
+        most = self._service.most(pairs)
+        await self._until_it_fits(most)
+        started = asyncio.get_running_loop().time()
+        self._under_way += most
         try:
             async with asyncio.timeout(timeout):
-                answer = await function(*self.pairs[t])
-        except Exception as error:
-            self.billed += _was_billed(error)
-            raise
-        self.billed += 1
-        return _number(answer)
+                return await self._service.ask(pairs, self._pay)
+        finally:
+            self._under_way -= most
+            took = asyncio.get_running_loop().time() - started
+            self._longest = max(self._longest, took)
+            self._answered.set()
+
+    def _pay(self, money: float) -> None:
+        self.money += money
+
+    async def _until_it_fits(self, most: float) -> None:
+        """Wait for calls under way, which may cost less than they might; or stop."""
+        money = self._allowed.money
+        while money is not None and self.money + self._under_way + most > money:
+            if self._under_way <= 0:
+                self._stop_spent()
+            self._answered.clear()
+            await self._answered.wait()
+        if asyncio.get_running_loop().time() + self._longest > self._end:
+            self._stop_spent()
+
+    def _stop_spent(self) -> None:
+        self.spent = self.stop = True
+        raise _StoppedError
 
 
 def _is_cancelled(error: BaseException) -> bool:
@@ -145,36 +179,16 @@ def _is_cancelled(error: BaseException) -> bool:
     )
 
 
-def _was_billed(error: Exception) -> bool:
-    """Tell whether a service has charged for a call that raised.
-
-    Its error may say so. If not, an answer that could not be read has been charged
-    for; a refusal, a broken connection and a call that took too long have not.
-    """
-    said = getattr(error, "billed", None)
-    if said is not None:
-        return bool(said)
-    return isinstance(error, _UNREADABLE) and not any(c >= 400 for c in codes_of(error))
-
-
 class _StoppedError(Exception):
-    """A call that would be made again is not, because all others have been stopped."""
-
-
-def _number(value: Any) -> float:
-    array = np.asarray(value)
-    if array.shape != () or array.dtype.kind not in "biuf" or not np.isfinite(array):
-        msg = f"the answer was {value!r:.60}; it must be one finite number"
-        raise ValueError(msg)
-    return float(array)
+    """A call is not made, because all others have been stopped."""
 
 
 class LoopThread:
     """An event loop in a thread of its own: also where another loop runs already."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: Terms, service: Service) -> None:
         self.gate = Gate(terms)
-        self._terms = terms
+        self._terms, self._service = terms, service
         self._batches: set[PendingPairs] = set()
         self._told: list[BaseException] = []
         self._loop = asyncio.new_event_loop()
@@ -184,10 +198,10 @@ class LoopThread:
         )
         self._thread.start()
 
-    def submit(self, batch: PendingPairs, function: Judge) -> Future[None]:
+    def submit(self, batch: PendingPairs) -> Future[None]:
         """Begin to ask for a batch; returns a future of concurrent.futures."""
         self._batches.add(batch)
-        work = batch.run(function, self._terms, self.gate)
+        work: Coroutine[Any, Any, None] = batch.run(self._terms, self.gate)
         done = asyncio.run_coroutine_threadsafe(work, self._loop)
         done.add_done_callback(lambda _: self._batches.discard(batch))
         return done
@@ -210,7 +224,9 @@ class LoopThread:
                 self._told.append(error)
                 for batch in list(self._batches):
                     batch.fail(0, error)
+        self._loop.run_until_complete(self._service.close())
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
     def _complain(

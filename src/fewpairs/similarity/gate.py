@@ -8,6 +8,9 @@ from dataclasses import dataclass
 __all__ = ["LONGEST_PAUSE", "Gate", "Terms", "codes_of"]
 
 LONGEST_PAUSE = 30.0  # seconds
+_LESS = 0.7  # of the calls under way, after a refusal
+_QUOTA = 10.0  # seconds of a pause that is a quota's: calls were too many, not at once
+_PATIENCE = 8, 32  # times slower near where it was refused; at most, if again
 
 
 @dataclass(frozen=True)
@@ -18,21 +21,28 @@ class Terms:
     retries: int
     timeout: float | None
     pause: float
-    rate: float | None
-    repeats: int
+    rate: float | None = None
+    repeats: int = 1
+    start: int | None = None  # calls under way at first; None: all that may be
 
 
 class Gate:
     """Lets calls through: at a rate, and no more than a service can take.
 
     Additive increase, multiplicative decrease, as networks share a line: a refusal
-    halves the calls that may be under way, an answered round of them allows one more.
+    leaves 70 % of the calls that may be under way, an answered round of them allows one
+    more. Until the first refusal it allows twice as many a round; near the number that
+    was refused last it is eight times slower, and twice as slow again whenever it is
+    refused there again, so that little is lost to refusals. A pause of ten seconds or
+    more is what a quota asks for: it is kept, and as many go on after it.
     """
 
     def __init__(self, terms: Terms) -> None:
         self._gap = 0.0 if terms.rate is None else 1.0 / terms.rate
         self._most = float(terms.concurrency)
-        self._allowed = self._most
+        self._allowed = min(self._most, float(terms.start or self._most))
+        self._refused_at: float | None = None
+        self._patience = _PATIENCE[0]
         self._inside = 0
         self._next = 0.0
         self._age = 0
@@ -63,10 +73,15 @@ class Gate:
 
     def answered(self) -> None:
         """Allow a little more."""
-        self._allowed = min(self._most, self._allowed + 1 / self._allowed)
+        more = 1 / self._allowed
+        if self._refused_at is None:
+            more = 1.0
+        elif abs(self._allowed - self._refused_at) <= 1:
+            more /= self._patience
+        self._allowed = min(self._most, self._allowed + more)
 
     def refused(self, error: BaseException, age: int) -> None:
-        """Allow half as much, and nothing for a while, if the service wants it so.
+        """Allow less, and nothing for a while, if the service wants it so.
 
         Once for a burst of refusals, not once for each: calls that were made before the
         last change say nothing of what came of it.
@@ -76,8 +91,11 @@ class Gate:
             return
         now = asyncio.get_running_loop().time()
         self._next = max(self._next, now + min(seconds, 10 * LONGEST_PAUSE))
-        if age == self._age:
-            self._allowed = max(1.0, self._allowed / 2)
+        if age == self._age and seconds < _QUOTA:
+            before, self._refused_at = self._refused_at, self._allowed
+            again = before is not None and -1 <= self._allowed - before <= 1.5
+            self._patience = min(_PATIENCE[again], 2 * self._patience)
+            self._allowed = max(1.0, _LESS * self._allowed)
             self._age += 1
 
 

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
+from fewpairs.similarity.answers import Answers
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
+from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
 __all__ = ["TwoSets", "is_of_two_sets", "joined_items", "of_two_sets", "two_sets"]
@@ -143,6 +145,15 @@ class _Across(Scorer):
         return self._bound.spent()
 
     @property
+    def stops(self) -> bool:
+        """As the scorer does."""
+        return self._bound.stops
+
+    def keep_answers(self, answers: Answers) -> None:
+        """Have the scorer keep its answers."""
+        self._bound.keep_answers(answers)
+
+    @property
     def has_bounds(self) -> bool:
         """As the scorer has."""
         return self._bound.has_bounds
@@ -166,9 +177,18 @@ class _Across(Scorer):
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the similarity of the left to the right item of every pair."""
+        return self._asked(i, j, None)
+
+    def pairs_within(self, i: Indices, j: Indices, allowed: Allowed) -> NDArray[Any]:
+        """Return them within money and time."""
+        return self._asked(i, j, allowed)
+
+    def _asked(self, i: Indices, j: Indices, allowed: Allowed | None) -> NDArray[Any]:
         left, right = np.minimum(i, j), np.maximum(i, j)
         self._refuse_within(left, right)
         try:
+            if allowed is not None:
+                return self._bound.pairs_within(left, right, allowed)
             return self._bound.pairs(left, right)
         except Interrupted as stop:
             if isinstance(stop.cause, SimilarityError):

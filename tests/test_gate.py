@@ -1,0 +1,73 @@
+"""As many calls as a service takes, in virtual time."""
+
+import asyncio
+import random
+
+import pytest
+
+from fewpairs.similarity.event_loop import PendingPairs
+from fewpairs.similarity.gate import Gate, Terms
+from fewpairs.similarity.service import Service
+from tests.virtual_time import VirtualLoop
+
+
+class Limited(Service):
+    """Takes so many calls at a time, or a minute, and refuses others."""
+
+    def __init__(self, *, at_once=None, per_minute=None, retry_after=1.0):
+        self.at_once, self.per_minute = at_once, per_minute
+        self.retry_after = retry_after
+        self.rng = random.Random(0)
+        self.inside = self.refused = 0
+        self.begun = []
+
+    async def ask(self, pairs, pay):
+        now = asyncio.get_running_loop().time()
+        self.begun = [t for t in self.begun if t > now - 60]
+        full = self.per_minute is not None and len(self.begun) >= self.per_minute
+        crowded = self.at_once is not None and self.inside >= self.at_once
+        if full or crowded:
+            self.refused += 1
+            error = RuntimeError("slow down")
+            error.status = 429
+            wait = self.begun[0] + 60 - now if full else self.retry_after
+            error.retry_after = wait
+            raise error
+        self.begun.append(now)
+        self.inside += 1
+        await asyncio.sleep(self.rng.uniform(0.5, 1.5))
+        self.inside -= 1
+        return [0.0] * len(pairs)
+
+
+def seconds(service, calls, concurrency=64):
+    terms = Terms(concurrency, retries=1_000, timeout=None, pause=0.25, start=4)
+    loop = VirtualLoop()
+    try:
+        batch = PendingPairs([(t, t) for t in range(calls)], service)
+        loop.run_until_complete(batch.run(terms, Gate(terms)))
+        assert not (batch.values != 0).any()
+        return loop.now
+    finally:
+        loop.close()
+
+
+@pytest.mark.parametrize("retry_after", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("most", [2, 6, 20])
+def test_a_limit_of_calls_at_a_time_is_used_to_four_fifths(most, retry_after):
+    service = Limited(at_once=most, retry_after=retry_after)
+    calls = 200 * most
+    least = calls * 1.0 / most  # a call takes a second on average
+    assert least / seconds(service, calls) >= 0.8
+    assert service.refused < 0.1 * calls
+
+
+def test_a_quota_of_calls_a_minute_is_used_to_four_fifths():
+    service = Limited(per_minute=60)
+    calls = 12 * 60
+    assert 11 * 60 / seconds(service, calls) >= 0.8
+
+
+def test_a_service_without_a_limit_gets_all_that_may_be_under_way():
+    service = Limited()
+    assert 3_000 / 64 / seconds(service, 3_000) >= 0.8

@@ -1,0 +1,17 @@
+"""An event loop whose clock jumps to what is due next: hours pass at once."""
+
+import asyncio
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    def __init__(self):
+        super().__init__()
+        self.now = 0.0
+
+    def time(self):
+        return self.now
+
+    def _run_once(self):
+        if not self._ready and self._scheduled:
+            self.now = max(self.now, self._scheduled[0]._when)
+        super()._run_once()

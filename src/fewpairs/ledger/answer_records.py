@@ -15,7 +15,7 @@ from typing import Any
 
 from fewpairs.errors import DamageError, StoreError
 from fewpairs.ledger.chunk_store import ChunkStore
-from fewpairs.similarity.answers import Answers, PaidCall, Usage
+from fewpairs.similarity.paid_answers import PaidAnswers, PaidCall, Usage
 
 __all__ = ["AnswerRecords"]
 
@@ -23,8 +23,8 @@ _KIND = "answers"
 _LOOSE = 512  # calls in files of their own, before they become one
 
 
-class AnswerRecords(Answers):
-    """Answers that are written down, where the ledger is on disk.
+class AnswerRecords(PaidAnswers):
+    """PaidAnswers that are written down, where the ledger is on disk.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class AnswerRecords(Answers):
         self._seen: set[str] = set()  # files
         self._calls: dict[str, PaidCall] = {}
         self._loose: dict[str, str] = {}  # calls in files of their own
-        self.older: Answers | None = None
+        self.older: PaidAnswers | None = None
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from fewpairs.checks import check_flag, check_number, check_whole, refuse
 from fewpairs.errors import SimilarityError, SpentError
 from fewpairs.interrupts import shut
 from fewpairs.similarity.asking import Asking
-from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.event_loop import is_final
+from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.gate import Terms, codes_of
 from fewpairs.similarity.items import as_items

@@ -2,18 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.checks import check_flag, check_number, check_text, refuse, shown
+from fewpairs.checks import shown
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
-from fewpairs.similarity.answers import Answers
 from fewpairs.similarity.function_state import by_itself, state_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.paid_answers import PaidAnswers
 from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
@@ -21,7 +20,6 @@ __all__ = [
     "Interrupted",
     "Scorer",
     "Similarity",
-    "check_facts",
     "check_texts",
     "cut",
     "made_of",
@@ -129,7 +127,7 @@ class Scorer(ABC):
         """
         return self.pairs(i, j)
 
-    def keep_answers(self, answers: Answers) -> None:  # noqa: B027 - optional
+    def keep_answers(self, answers: PaidAnswers) -> None:  # noqa: B027 - optional
         """Look up and keep what a service answers, by content, where a ledger is."""
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
@@ -370,34 +368,3 @@ def made_of(
             f"items[{position}], {shown(item)}. Pass a function of one item."
         )
         raise InputError(msg) from error
-
-
-def check_facts(
-    call: str,
-    *,
-    symmetric: Any,
-    diagonal: Any,
-    bounds: Any,
-    psd: Any = False,
-    name: Any = None,
-) -> None:
-    """Refuse declared facts that cannot be true."""
-    check_flag(call, "symmetric", symmetric, none=True)
-    check_number(call, "diagonal", diagonal, none=True)
-    check_flag(call, "psd", psd)
-    check_text(call, "name", name, none=True)
-    if bounds is None:
-        return
-    if not (
-        isinstance(bounds, (tuple, list))
-        and len(bounds) == 2
-        and all(isinstance(b, Real) and not isinstance(b, bool) for b in bounds)
-        and bounds[0] <= bounds[1]
-    ):
-        raise refuse(call, "bounds", bounds, "(smallest, largest), or None")
-    if diagonal is not None and not bounds[0] <= diagonal <= bounds[1]:
-        msg = (
-            f"{call}: diagonal is {diagonal:g}, and bounds is {tuple(bounds)}: it lies "
-            "outside. Mend one of them."
-        )
-        raise InputError(msg)

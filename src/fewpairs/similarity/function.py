@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fewpairs.checks import check_flag, check_whole, shown
 from fewpairs.errors import InputError, SimilarityError
 from fewpairs.interrupts import exposed, shut
-from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_facts
+from fewpairs.similarity.base import Interrupted, Scorer, Similarity
+from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fewpairs.errors import InputError
-from fewpairs.similarity.base import Scorer, Similarity, check_facts
+from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.items import as_items
 from fewpairs.types import Indices
 

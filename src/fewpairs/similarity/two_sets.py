@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError, SimilarityError
-from fewpairs.similarity.answers import Answers
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
+from fewpairs.similarity.paid_answers import PaidAnswers
 from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
@@ -149,7 +149,7 @@ class _Across(Scorer):
         """As the scorer does."""
         return self._bound.stops
 
-    def keep_answers(self, answers: Answers) -> None:
+    def keep_answers(self, answers: PaidAnswers) -> None:
         """Have the scorer keep its answers."""
         self._bound.keep_answers(answers)
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fewpairs.errors import FewpairsError
-from fewpairs.similarity.answers import Answers, PaidCall, Usage
 from fewpairs.similarity.judge.endpoint import Endpoint, EndpointError
 from fewpairs.similarity.judge.prompt import Prompt, answer_schema
 from fewpairs.similarity.judge.replies import Reply, numbers_of, trouble_of
+from fewpairs.similarity.paid_answers import PaidAnswers, PaidCall, Usage
 from fewpairs.similarity.service import Pay, Service
 
 __all__ = ["Chat", "Price", "Question"]
@@ -81,7 +81,7 @@ class Chat(Service):
         per_call: int,
         price: Price | None,
         unanswered: float | None,
-        answers: Callable[[], Answers],
+        answers: Callable[[], PaidAnswers],
     ) -> None:
         self.per_call = per_call
         self._endpoint, self._model, self._prompt = endpoint, model, prompt

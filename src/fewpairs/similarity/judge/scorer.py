@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import SimilarityError, SpentError
 from fewpairs.interrupts import shut
-from fewpairs.similarity.answers import Answers
 from fewpairs.similarity.asking import Answered, Asking
 from fewpairs.similarity.base import Interrupted, Scorer
 from fewpairs.similarity.gate import Terms
 from fewpairs.similarity.judge.chat import Chat, Question
 from fewpairs.similarity.judge.endpoint import Endpoint, Place
+from fewpairs.similarity.paid_answers import PaidAnswers
 from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
@@ -42,7 +42,7 @@ class JudgeScorer(Scorer):
         self.judge = judge
         self._texts, self._place, self._ordered = texts, place, ordered
         self._kind = judge.fingerprint.encode()
-        self._answers = Answers()
+        self._answers = PaidAnswers()
         endpoint = Endpoint(place, timeout=judge.timeout, connections=judge.concurrency)
         self._chat = Chat(
             endpoint,
@@ -70,7 +70,7 @@ class JudgeScorer(Scorer):
         """Refuse to begin without a key, where one is needed."""
         self._place.check()
 
-    def keep_answers(self, answers: Answers) -> None:
+    def keep_answers(self, answers: PaidAnswers) -> None:
         """Look up and keep answers there, by content."""
         self._answers = answers
 

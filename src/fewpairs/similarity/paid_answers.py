@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Answers", "PaidCall", "Usage"]
+__all__ = ["PaidAnswers", "PaidCall", "Usage"]
 
 
 class Usage(NamedTuple):
@@ -35,7 +35,7 @@ class PaidCall(NamedTuple):
     usage: Usage
 
 
-class Answers:
+class PaidAnswers:
     """Every answer of a service that has been paid for, in memory.
 
     Attributes
@@ -45,8 +45,8 @@ class Answers:
 
     Examples
     --------
-    >>> from fewpairs.similarity.answers import Answers, PaidCall, Usage
-    >>> answers = Answers()
+    >>> from fewpairs.similarity.paid_answers import PaidAnswers, PaidCall, Usage
+    >>> answers = PaidAnswers()
     >>> answers.keep(PaidCall({"q1": 7.0}, Usage(1, 120, 6, 0.01)))
     >>> answers.known(["q1", "q2"]), answers.usage.input
     ({'q1': 7.0}, 120)

@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:  ## show this list
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
-demo: $(VENV)/.installed  ## the similarity of the standard library's docstrings at 5 % of the pairs
+demo: $(VENV)/.installed  ## a cross-encoder's matrix from a few of its pairs, beside the truth
 	$(BIN)/fewpairs demo
 
 test: $(VENV)/.installed-test $(VENV)/.browser  ## run the tests

@@ -6,10 +6,13 @@ library; the list is shipped, since docstrings differ between versions.
 keeps 8-bit integers. `... scores CROSS_ENCODER FOLDER` scores all pairs in both orders,
 averages the two and writes the upper triangle as 16-bit integers; on one H200 that
 takes seconds, on two cores an hour. Without FOLDER everything goes into the package.
+`... seconds CROSS_ENCODER` measures what a pair takes here, for about.json.
 """
 
+import os
 import re
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -72,16 +75,38 @@ def embed(encoder: str) -> NDArray[np.int8]:
 
 def score(cross_encoder: str, lines: list[str]) -> NDArray[np.int16]:
     """Return all scores above the diagonal, row by row, in steps of ``STEP``."""
-    options = {"activation": "identity", "symmetric": True, "dtype": "float32"}
-    scorer = fp.CrossEncoder(cross_encoder, **options).bind(lines)
+    scorer = _bound(cross_encoder, lines)
     i, j = np.triu_indices(len(lines), 1)
     step = scorer.chunk
-    parts = [scorer.pairs(i[t : t + step], j[t : t + step]) for t in range(0, len(i), step)]
+    parts = [
+        scorer.pairs(i[t : t + step], j[t : t + step]) for t in range(0, len(i), step)
+    ]
     return np.rint(np.concatenate(parts) / STEP).astype(np.int16)
 
 
+def seconds_per_pair(cross_encoder: str, pairs: int = 2_000) -> float:
+    """Return what a pair takes, both orders, in processor time shared by all cores.
+
+    Processor time, so that what else runs on the machine does not count.
+    """
+    scorer = _bound(cross_encoder, read_lines()[1], device="cpu")
+    i, j = np.random.default_rng(0).integers(scorer.n, size=(2, 2 * pairs))
+    scorer.pairs(i[:pairs], j[:pairs])  # compiles
+    started = time.process_time()
+    scorer.pairs(i[pairs:], j[pairs:])
+    cores = len(os.sched_getaffinity(0))
+    return (time.process_time() - started) / pairs / cores
+
+
+def _bound(
+    cross_encoder: str, lines: list[str], device: str | None = None
+) -> fp.Scorer:
+    options = {"activation": "identity", "symmetric": True, "dtype": "float32"}
+    return fp.CrossEncoder(cross_encoder, device=device, **options).bind(lines)
+
+
 def run(words: list[str]) -> None:
-    """Carry out one of the three steps."""
+    """Carry out one of the steps."""
     what, *rest = words
     place = Path(rest[1]) if len(rest) > 1 else PLACE
     if what == "lines":
@@ -93,6 +118,8 @@ def run(words: list[str]) -> None:
         limit = int(rest[2]) if len(rest) > 2 else None
         scores = score(rest[0], read_lines()[1][:limit])
         np.savez_compressed(place / "scores.npz", scores=scores)
+    elif what == "seconds":
+        print(f"{seconds_per_pair(rest[0]):.2e}")
     else:
         sys.exit(__doc__)
 

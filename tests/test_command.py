@@ -2,40 +2,17 @@
 
 import re
 
-import pytest
-
 import fewpairs as fp
 from fewpairs.datasets import stdlib_docstrings
 from tests.commands import run, run_in_terminal
 
 
-def test_the_demo_shows_receipt_truth_neighbors_and_all_methods():
-    done = run("demo", "--limit", "600")
-    assert done.returncode == 0, done.stderr
-    for part in (
-        "600 docstrings, 5% of their 179,700 pairs",
-        'StringSimilarity("token_sort_ratio"), symmetric, diagonal known',
-        "held-out pairs",
-        "certified error",
-        "true error",
-        "nearest neighbors",
-        "all methods at 5% of the pairs",
-    ):
-        assert part in done.stdout
-    for method in ("auto", "nystrom", "sms", "skeleton", "sicur", "stacur", "optimal"):
-        assert re.search(rf"│ {method}", done.stdout), method
-    figures = re.search(
-        r"certified error ([\d.]+) \(95 % interval ([\d.]+) to ([\d.]+)\), "
-        r"true error ([\d.]+)",
-        done.stdout,
-    )
-    certified, low, high, true = map(float, figures.groups())
-    assert low <= true <= high
-    assert certified == pytest.approx(true, rel=0.2)
-
-
-def test_the_demo_shows_a_progress_bar_in_a_terminal():
-    code, text = run_in_terminal("demo", "--limit", "300")
+def test_a_run_shows_a_progress_bar_in_a_terminal(tmp_path):
+    texts = stdlib_docstrings(limit=300).texts
+    lines = "\n".join(" ".join(text.split()) for text in texts)
+    (tmp_path / "texts.txt").write_text(lines, encoding="utf-8")
+    wanted = ["texts.txt", "-s", "token-sort-ratio", "--out", "run"]
+    code, text = run_in_terminal("approximate", *wanted, cwd=tmp_path)
     assert code == 0, text
     # Bars that move: cursor movements between several states of the same line.
     assert text.count("evaluating") > 1

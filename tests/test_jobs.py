@@ -162,7 +162,7 @@ def test_the_way_chosen_is_quick_or_within_a_fifth_of_the_quicker(monkeypatch, n
     monkeypatch.setattr("time.perf_counter", lambda: clock[0])
     call = "fewpairs.neighbors"
     job = Job.of(
-        call, one_set(range(n), Timed(clock, each), None, call), budget="auto",
+        call, one_set(range(n), Timed(clock, each), call), budget="auto",
         prior=None, seed=0, store=None, executor=None, progress=False, trust=False,
     )  # fmt: skip
     with job.opened() as oracle:

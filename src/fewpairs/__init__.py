@@ -105,11 +105,12 @@ _LAZY = {
     "PairMLP": "fewpairs.similarity.pair_mlp",
     "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }
+_MODULES = ("datasets", "evaluation", "sklearn")
 
 
 def __getattr__(name: str) -> Any:
-    if name == "sklearn":  # estimators; scikit-learn takes a while to import
-        return import_module("fewpairs.sklearn")
+    if name in _MODULES:  # some take a while to import
+        return import_module(f"fewpairs.{name}")
     if name not in _LAZY:
         msg = f"module 'fewpairs' has no attribute {name!r}"
         raise AttributeError(msg)

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.matches import Matches
-from fewpairs.answers.matching import find_matches, first_right, read_pairs, sides_of
+from fewpairs.answers.matching import find_matches, first_right, read_pairs
 from fewpairs.answers.neighbors import check_k
+from fewpairs.answers.sides import sides_of
 from fewpairs.checks import check_flag, check_number, check_whole
 from fewpairs.errors import InputError
 from fewpairs.progress import Progress, Silence, as_progress

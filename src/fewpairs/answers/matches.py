@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.assignment import assign
 from fewpairs.answers.evaluated import Pairs
+from fewpairs.answers.frames import as_arrow, as_pandas, as_polars, write_csv
 from fewpairs.answers.recall import NOTHING, RecallCertificate
 from fewpairs.answers.sides import Side
 from fewpairs.answers.way import Way
@@ -251,24 +252,26 @@ class Matches:
         unmatched
             Append the rows without a match, of the left side and then of the right.
         """
-        from fewpairs.answers.matches_table import as_pandas
-
-        whole = check_flag("Matches.to_pandas", "unmatched", unmatched)
-        return as_pandas(self, unmatched=whole)
+        return as_pandas(self._columns("to_pandas", unmatched), "Matches")
 
     def to_polars(self, *, unmatched: bool = False) -> Any:
         """Return a polars DataFrame; see `to_pandas`."""
-        from fewpairs.answers.matches_table import as_polars
+        return as_polars(self._columns("to_polars", unmatched), "Matches")
 
-        whole = check_flag("Matches.to_polars", "unmatched", unmatched)
-        return as_polars(self, unmatched=whole)
+    def to_arrow(self, *, unmatched: bool = False) -> Any:
+        """Return a pyarrow Table; see `to_pandas`."""
+        return as_arrow(self._columns("to_arrow", unmatched), "Matches")
 
     def to_csv(self, path: str | PathLike[str], *, unmatched: bool = False) -> None:
         """Write a CSV file; see `to_pandas`."""
-        from fewpairs.answers.matches_table import write_csv
+        columns = self._columns("to_csv", unmatched)
+        write_csv(columns, check_path("Matches.to_csv", "path", path))
 
-        whole = check_flag("Matches.to_csv", "unmatched", unmatched)
-        write_csv(self, check_path("Matches.to_csv", "path", path), unmatched=whole)
+    def _columns(self, verb: str, unmatched: bool) -> dict[str, Any]:
+        from fewpairs.answers.matches_table import as_columns
+
+        whole = check_flag(f"Matches.{verb}", "unmatched", unmatched)
+        return as_columns(self, unmatched=whole)
 
     # --- making others -------------------------------------------------------------
 

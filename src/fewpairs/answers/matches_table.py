@@ -1,18 +1,16 @@
-"""Matches as a table: pandas, polars, CSV, with the input's names and columns."""
+"""Matches as columns by name: the input's names and columns, and what was found."""
 
-import csv
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fewpairs.answers.sides import listed
-from fewpairs.errors import MissingExtraError
 from fewpairs.types import Indices
 
 if TYPE_CHECKING:
     from fewpairs.answers.matches import Matches
 
-__all__ = ["as_columns", "as_pandas", "as_polars", "write_csv"]
+__all__ = ["as_columns"]
 
 
 def as_columns(matches: "Matches", *, unmatched: bool) -> dict[str, Any]:
@@ -47,48 +45,6 @@ def as_columns(matches: "Matches", *, unmatched: bool) -> dict[str, Any]:
     return columns
 
 
-def as_pandas(matches: "Matches", *, unmatched: bool) -> Any:
-    """Return a pandas DataFrame."""
-    pandas = _library("pandas")
-    columns = as_columns(matches, unmatched=unmatched)
-    made = {name: _for_pandas(pandas, values) for name, values in columns.items()}
-    return pandas.DataFrame(made)
-
-
-def as_polars(matches: "Matches", *, unmatched: bool) -> Any:
-    """Return a polars DataFrame."""
-    polars = _library("polars")
-    columns = as_columns(matches, unmatched=unmatched)
-    made = {
-        name: values
-        if isinstance(values, (np.ndarray, polars.Series))
-        else _for_polars(polars, name, list(listed(values)))
-        for name, values in columns.items()
-    }
-    return polars.DataFrame(made)
-
-
-def _for_polars(polars: Any, name: str, values: list[Any]) -> Any:
-    """Return a column of the kind that its values have; of several kinds, objects."""
-    try:
-        return polars.Series(name, values)
-    except (TypeError, polars.exceptions.PolarsError):
-        there = [value for value in values if value is not None]
-        if all(isinstance(value, (int, float)) for value in there):
-            return polars.Series(name, values, strict=False)
-        return polars.Series(name, values, dtype=polars.Object)
-
-
-def write_csv(matches: "Matches", path: str, *, unmatched: bool) -> None:
-    """Write a CSV file in UTF-8; nothing stands where there is nothing."""
-    columns = as_columns(matches, unmatched=unmatched)
-    rows = zip(*(_plain(values) for values in columns.values()), strict=True)
-    with open(path, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123 - a str
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(rows)
-
-
 def _called(matches: "Matches", side: int, positions: Indices) -> Any:
     return _whole(matches.sides[side].called, positions)
 
@@ -120,30 +76,3 @@ def _free(name: str, taken: dict[str, Any]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _for_pandas(pandas: Any, values: Any) -> Any:
-    """Keep what is pandas' own; whole numbers with gaps stay whole numbers."""
-    if isinstance(values, (np.ndarray, pandas.Series, pandas.Index)):
-        return values.array if hasattr(values, "array") else values
-    found = listed(values)
-    if any(value is None for value in found):
-        return pandas.array(found)
-    return pandas.Series(found)
-
-
-def _plain(values: Any) -> list[Any]:
-    return [
-        "" if value is None or (isinstance(value, float) and np.isnan(value)) else value
-        for value in listed(values)
-    ]
-
-
-def _library(name: str) -> Any:
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        msg = f"Matches.to_{name}: {name} is not installed. Run: pip install {name}"
-        raise MissingExtraError(msg) from error

@@ -13,7 +13,7 @@ from fewpairs.answers.evaluated import Pairs
 from fewpairs.answers.left_out import hide_rows, refined_an_item
 from fewpairs.answers.matches import NOTHING_MISSED, Matches, Missed
 from fewpairs.answers.recall import Target, of_everything
-from fewpairs.answers.sides import Side, side_of
+from fewpairs.answers.sides import Side, sides_of
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number, check_whole
 from fewpairs.errors import BudgetError
@@ -28,7 +28,6 @@ __all__ = [
     "find_matches",
     "first_right",
     "read_pairs",
-    "sides_of",
 ]
 
 _MARGIN = 2.0  # standard deviations of the prediction's error
@@ -194,20 +193,6 @@ def first_right(approx: Approximation) -> int:
     """Return where right rows begin on the axis of all items; of one set 0."""
     sides = approx.known.sides
     return 0 if sides is None else sides.split
-
-
-def sides_of(approx: Approximation) -> tuple[Side, Side]:
-    """Return the fitted items as sides; without their items, by position."""
-    m, n = approx.shape
-    items = None if approx.source is None else approx.source.reader.items
-    if approx.known.sides is None:
-        there = items is not None and len(items) == m
-        side = side_of(items, items, m) if there else Side(m)
-        return side, side
-    if items is None or len(items) != m + n:
-        return Side(m), Side(n)
-    left, right = items[:m], items[m:]
-    return side_of(left, left, m), side_of(right, right, n)
 
 
 def _answers(approx: Approximation, i: Indices, j: Indices) -> NDArray[Any]:

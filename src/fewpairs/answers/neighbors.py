@@ -3,7 +3,7 @@
 import importlib.util
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from fewpairs.answers.across import nearest_across, seekers
 from fewpairs.answers.blockwise import blockwise
 from fewpairs.answers.candidates import Proposer, candidates_of, chunks, is_large
+from fewpairs.answers.neighbor_lists import Neighbors
 from fewpairs.answers.ranking import known_best, rank
-from fewpairs.answers.way import Way
+from fewpairs.answers.sides import sides_of
 from fewpairs.checks import check_choice, check_whole
 from fewpairs.errors import BudgetError, InputError, MissingExtraError
-from fewpairs.matrix.moments import Moments
 from fewpairs.methods.auto.candidates import find as find_candidates
 from fewpairs.progress import Progress, as_progress
 from fewpairs.result.approximation import Approximation
@@ -27,57 +27,6 @@ _INDEXES = ("blocks", "faiss", None)
 _GONE = ("lists", "hnsw")
 _FEW = 16
 _SAMPLED = 200  # rows at most, for the recall
-
-
-class _NeighborArrays(NamedTuple):
-    indices: NDArray[np.int64]
-    similarities: NDArray[Any]
-
-
-class Neighbors(_NeighborArrays):
-    """``(indices, similarities)``, two (n, k) arrays, the most similar first.
-
-    Attributes
-    ----------
-    recall, recall_interval
-        Share of the true k most similar that were found, from rows that were read as a
-        whole, with a 95 % interval; ``None`` where none were asked for.
-    evaluations
-        Calls of the similarity made for that; by `fewpairs.neighbors`, all of them.
-    way
-        Whether `fewpairs.neighbors` read all pairs, and why; else ``None``.
-    moments
-        Number, sum and sum of squares of all similarities, where all were read.
-    """
-
-    recall: float | None
-    recall_interval: tuple[float, float] | None
-    evaluations: int
-    way: Way | None
-    moments: Moments | None
-
-    def __new__(
-        cls,
-        indices: NDArray[np.int64],
-        similarities: NDArray[Any],
-        recall: float | None = None,
-        recall_interval: tuple[float, float] | None = None,
-        evaluations: int = 0,
-        *,
-        way: Way | None = None,
-        moments: Moments | None = None,
-    ) -> Self:
-        """Make a pair that knows more."""
-        made = super().__new__(cls, indices, similarities)
-        made.recall, made.recall_interval = recall, recall_interval
-        made.evaluations, made.way, made.moments = evaluations, way, moments
-        return made
-
-    def __repr__(self) -> str:
-        n, k = self.indices.shape
-        recall = "" if self.recall is None else f", recall about {self.recall:.2f}"
-        way = "" if self.way is None else f"; {self.way}"
-        return f"<Neighbors: {k} of each of {n:,} items{recall}{way}>"
 
 
 def neighbors(
@@ -116,11 +65,13 @@ def neighbors(
     finally:
         shown.finish()
     indices, similarities = found
+    left, right = sides_of(approx)
+    sides = (left, right) if of == "items" else (right, left)
     if not evaluations:
-        return Neighbors(indices, similarities)
+        return Neighbors(indices, similarities, sides=sides)
     rng, sought = np.random.default_rng(seed), (items, others)
     figures = _recall(approx, sought, indices, evaluations, rng=rng, call=call)
-    return Neighbors(indices, similarities, *figures)
+    return Neighbors(indices, similarities, *figures, sides=sides)
 
 
 def check_k(k: Any, most: int, call: str, of_what: str) -> int:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from fewpairs.errors import InputError
+from fewpairs.result.approximation import Approximation
 from fewpairs.similarity.items import Items, column_names
 from fewpairs.types import Indices
 
-__all__ = ["Side", "check_names", "listed", "side_of", "taken"]
+__all__ = ["Side", "check_names", "listed", "side_of", "sides_of", "taken"]
 
 _ITEM = "item"  # the column of items that came without a name
 
@@ -51,6 +52,12 @@ class Side:
     def values(self, name: str, positions: Indices) -> Any:
         """Return a column at some rows."""
         return taken(self.columns[name], self.rows(positions))
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether every row that was compared is a text by itself."""
+        rows = self.compared
+        return rows is not None and all(isinstance(row, str) for row in rows)
 
     def texts(self, positions: Indices) -> list[str]:
         """Return what was compared, as texts."""
@@ -108,6 +115,23 @@ def side_of(
     whole = records is not None and column is None
     compared = None if whole or getattr(items, "ndim", 1) > 1 else items
     return Side(n, names, held, compared, kept)
+
+
+def sides_of(approx: Approximation) -> tuple[Side, Side]:
+    """Return the fitted items as sides; without their items, by position."""
+    m, n = approx.shape
+    held: tuple[Side, Side] | None = getattr(approx.source, "sides", None)
+    if held is not None and (held[0].n, held[1].n) == (m, n):
+        return held
+    items = None if approx.source is None else approx.source.reader.items
+    if approx.known.sides is None:
+        there = items is not None and len(items) == m
+        side = side_of(items, items, m) if there else Side(m)
+        return side, side
+    if items is None or len(items) != m + n:
+        return Side(m), Side(n)
+    left, right = items[:m], items[m:]
+    return side_of(left, left, m), side_of(right, right, n)
 
 
 def _mappings(rows: Any) -> Sequence[Mapping[Any, Any]] | None:

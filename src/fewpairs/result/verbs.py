@@ -14,10 +14,10 @@ from fewpairs.progress import Progress
 from fewpairs.result.carrying_out import carried_out_by, implementation, verbs_of
 from fewpairs.result.match_verbs import MatchVerbs
 from fewpairs.result.verbs_of_growth import GrowthVerbs
-from fewpairs.types import Indices
 
 if TYPE_CHECKING:
-    from fewpairs.answers.neighbors import Neighbors
+    from fewpairs.answers.labels import Labels
+    from fewpairs.answers.neighbor_lists import Neighbors
     from fewpairs.answers.new_items import Projection
     from fewpairs.answers.search import Found
 
@@ -195,21 +195,25 @@ class Verbs(MatchVerbs, GrowthVerbs):
         threshold: float | None = None,
         *,
         clusters: int | None = None,
+        n_clusters: int | None = None,
         by: str = "average",
         of: str = "factors",
         evaluations: int = 0,
         neighbors: int = 15,
         seed: int = 0,
         progress: bool | Progress = False,
-    ) -> Indices:
+    ) -> "Labels":
         """Return a cluster number for every item, counted from 0.
+
+        An array; ``to_pandas()``, ``to_polars()`` and ``to_arrow()`` make a table of
+        it, with the items' own ids and texts.
 
         Parameters
         ----------
         threshold
             Clusters are joined as long as their average similarity is at least this.
-        clusters
-            How many there are to be, instead of a threshold.
+        clusters, n_clusters
+            How many there are to be, instead of a threshold; two names for one thing.
         by
             ``"average"``: average linkage. ``"components"``: connected components of
             the graph of all pairs whose similarity is at least the threshold.

@@ -51,6 +51,7 @@ def add(
         joining.larger(prior),
         progress=shown,
         reading=ReadSoFar(_entries(approx, joining, searched), run.reader.symmetric),
+        sides=None,
     )
     known = sum(len(scores[0]) for _, scores in searched)
     return _spend(approx, run, larger, allowed, known * run.reader.calls)

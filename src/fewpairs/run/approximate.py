@@ -5,6 +5,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
+from fewpairs.answers.sides import Side
 from fewpairs.checks import check_flag
 from fewpairs.execution import check_executor
 from fewpairs.ledger.ledger import Ledger
@@ -16,11 +17,13 @@ from fewpairs.progress import Progress, Status, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.arguments import check_seed, check_target, told_of_prior
 from fewpairs.run.budget_split import foresee, warn_of_few
+from fewpairs.run.given_rows import GivenRows, read_rows
 from fewpairs.run.run import Run
 from fewpairs.similarity.base import Scorer, Similarity
-from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.similarity.binding import as_similarity, bind
 from fewpairs.similarity.items import Items
 from fewpairs.similarity.two_sets import is_of_two_sets, of_two_sets
+from fewpairs.types import Column, Empty, Ids
 
 __all__ = ["approximate"]
 
@@ -30,7 +33,9 @@ def approximate(
     similarity: Any,
     *,
     others: Iterable[Any] | None = None,
-    column: str | None = None,
+    column: Column = None,
+    ids: Ids = None,
+    empty: Empty = "error",
     method: str | Method = "auto",
     budget: GivenBudget = DEFAULT_BUDGET,
     seed: int = 0,
@@ -63,7 +68,15 @@ def approximate(
         ``range(n)`` says that its rows and columns are two sets.
     column
         Where ``items`` is a table (pandas, polars, Arrow, a data set) or a list of
-        dicts: the column that holds the items; of ``others``, too.
+        dicts: the column that holds the items, or a function that makes an item of a
+        row; of ``others``, too.
+    ids
+        How results name the items: a column of the table, or a name per item. A pandas
+        index if not given, else positions.
+    empty
+        Texts that are missing (``None``, NaN): ``"error"`` refuses them, and
+        ``"drop"`` leaves them out, blank ones too. Positions are then those of the
+        texts that stay; ``to_pandas()`` of results has the ids.
     method
         ``"auto"``, ``"nystrom"``, ``"sms"``, ``"skeleton"``, ``"sicur"``,
         ``"stacur"``, ``"regularized"``, ``"optimal"``, or an instance such as
@@ -152,14 +165,17 @@ def approximate(
     ledger = as_ledger(store, call)
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
-    listed_items = listed(items, column, call)
+    rows = read_rows(items, call, column=column, ids=ids, empty=empty)
+    more: GivenRows | None = None
+    listed_items = rows.items
     if others is not None or is_of_two_sets(recipe):
-        more = None
         if others is not None:
-            more = listed(others, column, call, name="others")
-        recipe, listed_items = of_two_sets(listed_items, more, recipe, call)
+            more = read_rows(others, call, name="others", column=column, empty=empty)
+        second = None if more is None else more.items
+        recipe, listed_items = of_two_sets(rows.items, second, recipe, call)
     scorer = bind(listed_items, recipe, call)
     recipe = recipe.bound_by(scorer)
+    prior = _prior_of(prior, rows, more)
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
@@ -183,9 +199,10 @@ def approximate(
         executor=executor,
         # Once: what a function has counted or cached since makes it no other one.
         identity=FingerprintOnce(
-            partial(identity_of, recipe, _known_by(items, listed_items, recipe))
+            partial(identity_of, recipe, _known_by(rows, listed_items, recipe))
         ),
-        dropped=_dropped(scorer, listed_items),
+        dropped=_dropped(scorer, listed_items, rows, more),
+        sides=_sides(recipe, scorer, rows, more),
         own_prior=isinstance(prior, str) and prior == "auto",
     )
     warn_of_few(call, allowed, run.cost())
@@ -195,11 +212,43 @@ def approximate(
     return run.until(target_error, allowed)
 
 
-def _dropped(scorer: Scorer, items: Items | None) -> int:
-    """Return how many items the similarity was asked to leave out."""
-    return 0 if scorer.kept is None or items is None else len(items) - scorer.n
+def _prior_of(prior: Any, rows: GivenRows, more: GivenRows | None) -> Any:
+    """Return a prior without the rows of items that are missing."""
+    if more is None:
+        return rows.prior(prior)
+    if isinstance(prior, tuple) and len(prior) == 2:
+        return rows.prior(prior[0]), more.prior(prior[1])
+    return prior
 
 
-def _known_by(given: Any, items: Items | None, recipe: Similarity) -> Any:
+def _dropped(
+    scorer: Scorer, items: Items | None, rows: GivenRows, more: GivenRows | None
+) -> int:
+    """Return how many items are left out: missing, or dropped by the similarity."""
+    gone = sum(
+        part.number - len(part.items)
+        for part in (rows, more)
+        if part is not None and part.items is not None
+    )
+    dropped = 0 if scorer.kept is None or items is None else len(items) - scorer.n
+    return gone + dropped
+
+
+def _sides(
+    recipe: Similarity, scorer: Scorer, rows: GivenRows, more: GivenRows | None
+) -> tuple[Side, Side] | None:
+    """Return how the rows of both sides are called; ``None``: by position."""
+    if more is None:
+        side = rows.stayed(scorer.n, scorer.kept)
+        return None if recipe.split is not None or rows.items is None else (side, side)
+    if rows.items is None or scorer.kept is not None:
+        return None
+    split = len(rows.items)
+    return rows.stayed(split), more.stayed(scorer.n - split)
+
+
+def _known_by(rows: GivenRows, items: Items | None, recipe: Similarity) -> Any:
     """Return what a ledger knows items by; of two sets, both in one list."""
-    return items if recipe.split is not None else known_by(given, items)
+    if recipe.split is not None or rows.present is not None:
+        return items
+    return known_by(rows.given, items)

@@ -1,17 +1,16 @@
 """Compared: what a job is about, the items of one set or of two, bound once."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from fewpairs.answers.sides import Side, check_names, side_of
+from fewpairs.answers.sides import Side
 from fewpairs.errors import InputError
 from fewpairs.ledger.opening import known_by
+from fewpairs.run.given_rows import GivenRows, read_rows
 from fewpairs.similarity.base import Scorer, Similarity
-from fewpairs.similarity.binding import as_similarity, bind, listed
-from fewpairs.similarity.items import Items, as_items
+from fewpairs.similarity.binding import as_similarity, bind
+from fewpairs.similarity.items import Items
 from fewpairs.similarity.two_sets import of_two_sets
 
 __all__ = ["ColumnsOfTwo", "Compared", "one_set", "two_sides"]
@@ -33,6 +32,8 @@ class Compared:
         How `fewpairs.approximate` is called for the same.
     sides
         The rows of both sides; of one set, the same twice.
+    rows
+        What was given of each; of one set, one.
     """
 
     recipe: Similarity
@@ -41,18 +42,37 @@ class Compared:
     known: Any
     given: dict[str, Any]
     sides: tuple[Side, Side]
+    rows: tuple[GivenRows, ...]
+
+    def prior(self, prior: Any) -> Any:
+        """Return a prior without the rows of items that are missing."""
+        if len(self.rows) == 1:
+            return self.rows[0].prior(prior)
+        if isinstance(prior, tuple) and len(prior) == 2:
+            pairs = zip(self.rows, prior, strict=True)
+            return tuple(rows.prior(part) for rows, part in pairs)
+        return prior
 
 
-def one_set(items: Any, similarity: Any, column: Any, call: str) -> Compared:
+def one_set(
+    items: Any,
+    similarity: Any,
+    call: str,
+    *,
+    column: Any = None,
+    ids: Any = None,
+    empty: str = "error",
+) -> Compared:
     """Return the items of one set, checked and bound."""
     recipe = as_similarity(similarity, call)
-    items = list(items) if isinstance(items, Iterator) else items
-    found = listed(items, column, call)
-    scorer = bind(found, recipe, call)
-    known = known_by(items, found)
-    side = side_of(items, found, scorer.n, column=column, kept=scorer.kept)
+    rows = read_rows(items, call, column=column, ids=ids, empty=empty)
+    scorer = bind(rows.items, recipe, call)
+    known = rows.items
+    if rows.present is None:
+        known = known_by(rows.given, rows.items)
+    side = rows.stayed(scorer.n, scorer.kept)
     given = {"items": known, "similarity": recipe}
-    return Compared(recipe, scorer, found, known, given, (side, side))
+    return Compared(recipe, scorer, rows.items, known, given, (side, side), (rows,))
 
 
 @dataclass(frozen=True)
@@ -76,13 +96,21 @@ class ColumnsOfTwo:
 
 
 def two_sides(
-    left: Any, right: Any, similarity: Any, how: ColumnsOfTwo, call: str
+    left: Any,
+    right: Any,
+    similarity: Any,
+    how: ColumnsOfTwo,
+    call: str,
+    *,
+    empty: str,
 ) -> Compared:
     """Return the items of two sets on one axis, checked and bound."""
     recipe = as_similarity(similarity, call)
-    found, sides = {}, {}
-    for name, given in (("left", left), ("right", right)):
-        found[name], sides[name] = _read(given, how, call, name)
+    rows = {
+        name: _read(given, how, call, name, empty)
+        for name, given in (("left", left), ("right", right))
+    }
+    found = {name: part.items for name, part in rows.items()}
     shape = getattr(recipe, "shape", None)
     if found["right"] is None and shape is not None:
         found["right"] = range(shape[1])  # lest a square matrix be taken for one set
@@ -90,48 +118,36 @@ def two_sides(
     scorer = bind(joined, two, call)
     two = two.bound_by(scorer)
     given = {"items": found["left"], "similarity": recipe, "others": found["right"]}
-    both = _stayed(sides, two.given, scorer, call)
-    return Compared(two, scorer, joined, joined, given, both)
+    both = _stayed(rows, two.given, scorer, call)
+    return Compared(two, scorer, joined, joined, given, both, tuple(rows.values()))
 
 
-def _read(
-    given: Any, how: ColumnsOfTwo, call: str, name: str
-) -> tuple[Items | None, Side]:
+def _read(given: Any, how: ColumnsOfTwo, call: str, name: str, empty: str) -> GivenRows:
     """Return the items of a side, and its rows, which have a name each."""
     column, ids = how.of(name)
-    if given is None and column is None and ids is None:
-        return None, Side(0)  # a matrix says how many there are
-    given = list(given) if isinstance(given, Iterator) else given
-    items = as_items(given, call, name=name, column=column)
-    if not len(items):
+    options = {"column": column, "ids": ids, "empty": empty}
+    rows = read_rows(given, call, name=name, unique=True, **options)
+    if rows.items is not None and not len(rows.items):
         msg = (
             f"{call}: {name} is empty; it takes a row on either side to have a pair. "
             "Check how it was read."
         )
         raise InputError(msg)
-    if ids is not None:  # a column that is missing is told as any other
-        as_items(given, call, name=name, column=ids)
-    side = side_of(given, items, len(items), column=column, ids=ids)
-    check_names(side, call, name, ids)
-    return items, side
+    return rows
 
 
 def _stayed(
-    sides: dict[str, Side], m: int, scorer: Scorer, call: str
+    rows: Mapping[str, GivenRows], m: int, scorer: Scorer, call: str
 ) -> tuple[Side, Side]:
     """Return the sides as they are compared, where a similarity drops rows."""
     kept = scorer.kept
-    left, right = sides["left"], sides["right"]
+    left, right = rows["left"], rows["right"]
     if kept is None:
-        return _sized(left, m), _sized(right, scorer.n - m)
+        return left.stayed(m), right.stayed(scorer.n - m)
     parts = kept[kept < m], kept[kept >= m] - m
-    for name, part in zip(sides, parts, strict=True):
+    for name, part in zip(rows, parts, strict=True):
         if not len(part):
             msg = f"{call}: the similarity dropped every row of {name}. Mend its rows."
             raise InputError(msg)
-    return _sized(left, len(parts[0]), parts[0]), _sized(right, len(parts[1]), parts[1])
-
-
-def _sized(side: Side, n: int, kept: Any = None) -> Side:
-    kept = None if kept is None else np.asarray(kept)
-    return replace(side, n=n, kept=kept)
+    first, second = parts
+    return left.stayed(len(first), first), right.stayed(len(second), second)

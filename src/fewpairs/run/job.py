@@ -96,6 +96,7 @@ class Job:
         check_executor(executor, call)
         ledger = as_ledger(store, call)
         recipe, scorer, items = compared.recipe, compared.scorer, compared.items
+        prior = prior if prior is PRIOR else compared.prior(prior)
         if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
             left = getattr(recipe, "given", None)  # of two sets
             as_prior(prior, items, scorer.n, call, kept=scorer.kept, given=left)

@@ -12,7 +12,8 @@ from fewpairs.answers.certifying import certify
 from fewpairs.answers.equal import count_equal, equal_pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.matching import exact_matches, find_matches
-from fewpairs.answers.neighbors import Neighbors, check_k
+from fewpairs.answers.neighbor_lists import Neighbors
+from fewpairs.answers.neighbors import check_k
 from fewpairs.answers.recall import Target, check_target
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number
@@ -23,6 +24,7 @@ from fewpairs.progress import Progress, Status
 from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.types import Column, Empty, Ids
 
 __all__ = [
     "CANDIDATE_SHARE",
@@ -47,7 +49,9 @@ def neighbors(
     similarity: Any,
     k: int = 10,
     *,
-    column: str | None = None,
+    column: Column = None,
+    ids: Ids = None,
+    empty: Empty = "error",
     budget: GivenBudget = AUTO,
     prior: Any = PRIOR,
     seed: int = 0,
@@ -65,7 +69,7 @@ def neighbors(
 
     Parameters
     ----------
-    items, similarity, column, prior, seed, executor, progress, trust
+    items, similarity, column, ids, empty, prior, seed, executor, progress, trust
         As in :func:`fewpairs.approximate`. The prior is used, and made, where pairs are
         approximated.
     k
@@ -93,7 +97,11 @@ def neighbors(
     ([2, 3, 0, 1], True, 6)
     """
     call, given = "fewpairs.neighbors", locals()
-    job = Job.of(call, one_set(items, similarity, column, call), **options(given))
+    job = Job.of(
+        call,
+        one_set(items, similarity, call, column=column, ids=ids, empty=empty),
+        **options(given),
+    )
     k = check_k(k, job.n - 1, call, "others")
     with job.opened() as oracle:
         sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
@@ -107,11 +115,13 @@ def neighbors(
                 evaluations=oracle.evaluations,
                 way=way,
                 moments=sweep.moments(),
+                sides=job.sides,
             )
     approx = job.approximate()
     found = approx.neighbors(k)
     paid = job.evaluations + approx.evaluations
-    return Neighbors(found.indices, found.similarities, evaluations=paid, way=way)
+    arrays = found.indices, found.similarities
+    return Neighbors(*arrays, evaluations=paid, way=way, sides=job.sides)
 
 
 def duplicates(
@@ -119,7 +129,9 @@ def duplicates(
     similarity: Any,
     threshold: float,
     *,
-    column: str | None = None,
+    column: Column = None,
+    ids: Ids = None,
+    empty: Empty = "error",
     budget: GivenBudget = AUTO,
     prior: Any = PRIOR,
     seed: int = 0,
@@ -142,8 +154,8 @@ def duplicates(
 
     Parameters
     ----------
-    items, similarity, column, budget, prior, seed, store, executor, progress, trust
-        As in :func:`fewpairs.neighbors`.
+    items, similarity, column, ids, empty, budget, prior, seed, store, executor
+        As in :func:`fewpairs.neighbors`; ``progress`` and ``trust`` too.
     threshold
         Of the similarity.
     recall, delta, guarantee
@@ -168,7 +180,11 @@ def duplicates(
     call, given = "fewpairs.duplicates", locals()
     check_number(call, "threshold", threshold)
     target = check_target(call, recall, delta, guarantee)
-    job = Job.of(call, one_set(items, similarity, column, call), **options(given))
+    job = Job.of(
+        call,
+        one_set(items, similarity, call, column=column, ids=ids, empty=empty),
+        **options(given),
+    )
     check_affordable(job, target)
     check_threshold(threshold, job.recipe, f"{call}: threshold")
     with job.opened() as oracle:

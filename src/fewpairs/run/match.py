@@ -30,7 +30,7 @@ from fewpairs.run.jobs import (
     options,
 )
 from fewpairs.similarity.items import Items
-from fewpairs.types import Indices
+from fewpairs.types import Column, Empty, Ids, Indices
 
 __all__ = ["match"]
 
@@ -43,11 +43,12 @@ def match(
     threshold: float | None = None,
     k: int | None = None,
     one_to_one: bool = False,
-    column: str | None = None,
-    left_column: str | None = None,
-    right_column: str | None = None,
-    left_id: str | None = None,
-    right_id: str | None = None,
+    column: Column = None,
+    left_column: Column = None,
+    right_column: Column = None,
+    left_id: Ids = None,
+    right_id: Ids = None,
+    empty: Empty = "error",
     budget: GivenBudget = AUTO,
     prior: Any = PRIOR,
     seed: int = 0,
@@ -85,10 +86,12 @@ def match(
         not given) of every row on both sides.
     column, left_column, right_column
         Where ``left`` and ``right`` are tables or rows that are dicts: which column is
-        compared, in both or in one.
+        compared, in both or in one; or a function that makes an item of a row.
     left_id, right_id
-        The columns that name the rows in the result; a pandas index if not given, else
-        positions. Names must not repeat.
+        The columns that name the rows in the result, or a name per row; a pandas index
+        if not given, else positions. Names must not repeat.
+    empty
+        What becomes of missing texts, see :func:`fewpairs.approximate`.
     budget, prior, seed, store, executor, progress, trust
         As in :func:`fewpairs.neighbors`; ``"50/item"`` is 50 pairs per left row.
 
@@ -119,7 +122,11 @@ def match(
         )
         raise InputError(msg)
     how = ColumnsOfTwo(column, left_column, right_column, left_id, right_id)
-    job = Job.of(call, two_sides(left, right, similarity, how, call), **options(given))
+    job = Job.of(
+        call,
+        two_sides(left, right, similarity, how, call, empty=empty),
+        **options(given),
+    )
     check_affordable(job, target)
     m, n = (side.n for side in job.sides)
     check_sizes(call, (m, n), threshold, k, one_to_one=one_to_one)

@@ -27,8 +27,10 @@ from fewpairs.run.expectation import (
     exact_seconds,
     expect,
 )
-from fewpairs.similarity.binding import as_similarity, bind, listed
+from fewpairs.run.given_rows import read_rows
+from fewpairs.similarity.binding import as_similarity, bind
 from fewpairs.similarity.priors import Prior
+from fewpairs.types import Column, Empty
 
 __all__ = ["Plan", "plan"]
 
@@ -155,7 +157,8 @@ def plan(
     similarity: Any,
     budget: GivenBudget = DEFAULT_BUDGET,
     *,
-    column: str | None = None,
+    column: Column = None,
+    empty: Empty = "error",
     method: str | Method = "auto",
     seed: int = 0,
     symmetrize: bool = True,
@@ -191,7 +194,8 @@ def plan(
     symmetrize = check_flag(call, "symmetrize", symmetrize)
     seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
-    listed_items = listed(items, column, call)
+    rows = read_rows(items, call, column=column, empty=empty)
+    listed_items, prior = rows.items, rows.prior(prior)
     started = time.perf_counter()
     scorer = bind(listed_items, recipe, call)
     binding = time.perf_counter() - started

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fewpairs.answers.sides import Side
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.execution import PortableScorer, Workers, assemble
 from fewpairs.fingerprint import fingerprint
@@ -66,6 +67,7 @@ class Run:
     # Evaluations that a new item gets unless told, and one of the second set.
     per_item: float | None = None
     per_other: float | None = None
+    sides: tuple[Side, Side] | None = None  # how rows are called
 
     @property
     def _trusted(self) -> bool:

@@ -45,7 +45,8 @@ def as_items(
     call, name
         How messages name the caller and its argument.
     column
-        Of a table, or of rows that are mappings: the column that holds the items.
+        Of a table, or of rows that are mappings: the column that holds the items; or a
+        function that makes an item of a row, which it gets as a dict.
 
     Examples
     --------
@@ -123,6 +124,8 @@ def column_names(items: Any) -> list[Any] | None:
 def _column(items: Any, column: Any, call: str, name: str) -> Items:
     """Return one column of a table, or of rows that are mappings."""
     names = column_names(items)
+    if callable(column):
+        return _made_of_rows(items, names, column, call, name)
     if names is not None:
         if not isinstance(column, (str, int)) or names.count(column) != 1:
             msg = (
@@ -143,6 +146,29 @@ def _column(items: Any, column: Any, call: str, name: str) -> Items:
             )
             raise InputError(msg)
     return [row[column] for row in rows]
+
+
+def _made_of_rows(
+    items: Any, names: list[Any] | None, function: Any, call: str, name: str
+) -> list[Any]:
+    """Return what a function makes of every row; rows of tables are dicts."""
+    rows: Any = as_items(items, call, name=name) if names is None else None
+    if names is not None:
+        columns = [as_items(items[one], call, name=name) for one in names]
+        rows = (
+            dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)
+        )
+    made = []
+    for t, row in enumerate(rows):
+        try:
+            made.append(function(row))
+        except Exception as error:
+            msg = (
+                f"{call}: column raises {type(error).__name__}: {error} for row {t} of "
+                f"{name}, {row!r:.80}. Pass a column's name, or a function of one row."
+            )
+            raise InputError(msg) from error
+    return made
 
 
 def _table(items: Any, *, takes_column: bool) -> str:

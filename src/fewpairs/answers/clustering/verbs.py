@@ -19,6 +19,8 @@ from fewpairs.answers.clustering.components import (
 )
 from fewpairs.answers.clustering.exact_merges import read_merges
 from fewpairs.answers.clustering.factored import FactoredPart
+from fewpairs.answers.labels import Labels
+from fewpairs.answers.sides import sides_of
 from fewpairs.checks import check_choice, check_number, check_whole
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.average_linkage import Merges
@@ -26,6 +28,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.model.model import Model
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.reader import Reader
+from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
 __all__ = ["cluster", "linkage"]
@@ -145,6 +148,40 @@ def linkage(
 
 
 def cluster(
+    approx: Approximation,
+    threshold: float | None,
+    *,
+    clusters: int | None,
+    n_clusters: int | None,
+    by: str,
+    of: str,
+    evaluations: int,
+    neighbors: int,
+    seed: int,
+    progress: bool | Progress,
+) -> Labels:
+    """Return labels; see ``Approximation.cluster``."""
+    call = "Approximation.cluster"
+    refuse_two_sets(approx, call)
+    if n_clusters is not None and clusters is not None:
+        msg = f"{call}: n_clusters is another name of clusters. Pass one of them."
+        raise InputError(msg)
+    numbers = _numbers(
+        approx,
+        threshold,
+        clusters=clusters if n_clusters is None else n_clusters,
+        by=by,
+        of=of,
+        evaluations=evaluations,
+        neighbors=neighbors,
+        seed=seed,
+        progress=progress,
+        call=call,
+    )
+    return Labels.of(numbers, sides_of(approx)[0])
+
+
+def _numbers(
     approx: Answering,
     threshold: float | None,
     *,
@@ -155,10 +192,9 @@ def cluster(
     neighbors: int,
     seed: int,
     progress: bool | Progress,
+    call: str,
 ) -> Indices:
-    """Return labels; see ``Approximation.cluster``."""
-    call = "Approximation.cluster"
-    refuse_two_sets(approx, call)
+    """Check what is asked for, and link."""
     check_choice(call, "by", by, BY)
     neighbors = check_whole(call, "neighbors", neighbors, least=1)
     seed = check_whole(call, "seed", seed)

@@ -56,8 +56,10 @@ class Side:
     @property
     def has_texts(self) -> bool:
         """Whether every row that was compared is a text by itself."""
-        rows = self.compared
-        return rows is not None and all(isinstance(row, str) for row in rows)
+        if self.compared is None:
+            return False
+        rows = self.rows(np.arange(self.n))
+        return all(isinstance(self.compared[int(t)], str) for t in rows)
 
     def texts(self, positions: Indices) -> list[str]:
         """Return what was compared, as texts."""

@@ -95,8 +95,8 @@ def _names(ids: Any, number: int, call: str, name: str) -> Sequence[Any]:
     """Return a name per row."""
     if column_names(ids) is not None or not hasattr(ids, "__len__"):
         msg = (
-            f"{call}: ids is {ids!r:.60}. Pass the name of a column of {name}, or a "
-            "sequence with one id per row."
+            f"{call}: ids is a {type(ids).__name__}. Pass the name of a column of "
+            f"{name}, or a sequence with one id per row."
         )
         raise InputError(msg)
     names = as_items(ids, call, name="ids")

@@ -30,11 +30,11 @@ def without_missing(
         return items, None
     gone = [t for t, item in enumerate(items) if is_missing(item)]
     if gone and empty == "error":
-        some = ", ".join(map(str, gone[:3])) + (", …" if len(gone) > 3 else "")
+        first = items[gone[0]]
         msg = (
-            f"{call}: {len(gone):,} of {len(items):,} texts of {name} are missing "
-            f"(None or NaN), at {some}. Pass empty='drop' to leave them out, or fill "
-            "them first."
+            f"{call}: {name}[{gone[0]}] is {first!r}, of type {type(first).__name__}; "
+            f"every item must be a str. {len(gone):,} of {len(items):,} texts are "
+            "missing. Pass empty='drop' to leave them out, or fill them first."
         )
         raise InputError(msg)
     if empty == "drop":

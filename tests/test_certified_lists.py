@@ -40,7 +40,7 @@ def test_a_recall_is_certified_and_true(found):
     assert made.confidence == 0.95
     assert made.guaranteed <= len(found) / TRUE
     assert "whatever the model does" in str(found)
-    assert "if unread matches become rarer" in str(found)
+    assert "if pairs match no more often where they are predicted lower" in str(found)
 
 
 def test_what_was_sampled_is_counted_and_in_the_list(found):
@@ -86,7 +86,7 @@ def test_a_guarantee_is_drawn_from_all_pairs_and_says_what_it_takes():
     made = strict.certificate
     assert made.certified
     assert made.guaranteed >= 0.8
-    assert made.recall_at_least == made.guaranteed
+    assert made.recall_at_least >= made.guaranteed
     assert 0 < made.price < K.size / 2
     assert made.sampled <= 1.5 * made.price + 200
     poor = fp.duplicates(
@@ -102,7 +102,7 @@ def test_without_a_recall_nothing_more_is_read_and_held_out_pairs_speak():
     made = plain.certificate
     assert made.sampled == 0
     assert not made.certified
-    assert 0 < made.guaranteed == made.recall_at_least <= len(plain) / TRUE
+    assert 0 < made.guaranteed <= made.recall_at_least <= len(plain) / TRUE
 
 
 def test_all_pairs_are_all_there_is():

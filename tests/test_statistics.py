@@ -8,8 +8,13 @@ import pytest
 from scipy import stats
 
 from fewpairs.kernels.statistics.hypergeometric import draws_needed, matches_at_most
+from fewpairs.kernels.statistics.ordered import (
+    Reads,
+    counted_from,
+    missing_at_any_time,
+    missing_at_most,
+)
 from fewpairs.kernels.statistics.sequential import Strata, total_at_most
-from fewpairs.kernels.statistics.tail import Ladder, tail_at_most
 
 DELTAS = (0.05, 0.2)
 
@@ -167,43 +172,79 @@ def test_bounds_looked_at_by_the_way_cover_in_a_thousand_runs(delta):
     assert failed / runs <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
 
 
-SIZES = 4_000 * 2 ** np.arange(14)
-READ = np.array([1, 1, 1, 0.5, 0.25, 0.12, *8 * [0]])
+FALLING = {
+    "level": np.full(12, 0.3),
+    "falling": np.linspace(0.9, 0.02, 12),
+    "a step": np.array([*6 * [0.5], *6 * [0.1]]),
+    "rare": np.full(12, 0.03),
+}
 
 
 @pytest.mark.parametrize("delta", DELTAS)
-@pytest.mark.parametrize("top", [15, 400])
-@pytest.mark.parametrize("fall", [0.3, 0.6, 0.9])
-def test_the_envelope_covers_the_tail_where_its_assumption_holds(top, fall, delta):
-    """A geometric fall is the slowest that is log-concave."""
-    rng = np.random.default_rng(2)
-    runs, failed = 100, 0
-    drawn = (READ * SIZES).astype(int)
+@pytest.mark.parametrize("chances", FALLING.values(), ids=FALLING)
+def test_pairs_read_in_order_count_like_pairs_drawn_where_chances_fall(chances, delta):
+    """By enumeration of all ways in which 12 pairs may match, and all samples."""
+    front, drawn = 4, 3
+    matches = (np.arange(2**12)[:, None] >> np.arange(12)) & 1
+    weight = np.prod(np.where(matches, chances, 1 - chances), axis=1)
+    ahead, behind = matches[:, :front].sum(axis=1), matches[:, front:].sum(axis=1)
+    fails = 0.0
+    for hits in range(drawn + 1):
+        chance = stats.hypergeom(12 - front, behind, drawn).pmf(hits)
+        bound = [
+            missing_at_most(Reads(front, x, 12 - front, drawn, hits), delta)
+            for x in range(front + 1)
+        ]
+        fails += float((weight * chance)[behind - hits > np.array(bound)[ahead]].sum())
+    assert fails <= delta + 1e-9
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("rate", [3e-5, 1e-3])
+def test_looking_while_sampling_fails_at_most_as_often_as_said(rate, delta):
+    """Chances fall tenfold; the run stops when the bound looks best."""
+    rng = np.random.default_rng(3)
+    front, rest, runs, failed = 20_000, 400_000, 200, 0
+    looks = np.array([0, 500, 2_000, 6_000])
+    bound = lru_cache(None)(
+        lambda x, t, y: missing_at_any_time(
+            Reads(front, x, rest, t, y), delta, front + 6_000
+        )
+    )
     for _ in range(runs):
-        matches = rng.poisson(top * fall ** np.arange(14.0))
-        hits = rng.hypergeometric(matches, SIZES - matches, drawn)
-        bound = tail_at_most(Ladder(SIZES, drawn, hits), 6, delta)
-        failed += bound < matches[6:].sum()
+        ahead = int(rng.binomial(front, rate * 3))
+        left, hits, before = int(rng.binomial(rest, rate)), 0, 0
+        for t in looks.tolist():
+            y = rng.hypergeometric(left, rest - before - left, t - before)
+            left, hits, before = left - y, hits + int(y), t
+            if bound(ahead, t, hits) < left:
+                failed += 1
+                break
     assert failed / runs <= delta + 2 * math.sqrt(delta * (1 - delta) / runs)
 
 
-def test_the_envelope_is_of_use_where_rates_fall_quickly():
-    drawn = (READ * SIZES).astype(int)
-    hits = np.array([500, 120, 30, 3, 0, 0, *8 * [0]])
-    assert tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05) <= 100
+def test_counting_begins_behind_what_is_rich_and_looks_at_nothing_it_counts():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        hit = rng.random(3_200) < rng.choice([0.001, 0.01, 0.1])
+        start = counted_from(hit, 3_200)
+        other = hit.copy()
+        other[start:] = rng.random(len(hit) - start) < 0.5
+        assert counted_from(other, 3_200) == start
+    assert counted_from(np.ones(3_200, dtype=bool), 3_200) == 3_200
+    assert counted_from(np.zeros(0, dtype=bool), 0) == 0
 
 
-def test_the_envelope_grows_where_rates_do_not_fall():
-    drawn = (READ * SIZES).astype(int)
-    rate = 0.01  # everywhere: as of predictions that are worth nothing
-    hits = (rate * drawn).astype(int)
-    bound = tail_at_most(Ladder(SIZES, drawn, hits), 6, 0.05)
-    assert bound >= rate * SIZES[6:].sum()
+def test_a_rest_that_is_richer_than_the_front_is_bounded_by_its_own_sample():
+    doubtful = Reads(20_000, 0, 400_000, 2_000, 8)
+    alone = Reads(0, 0, 400_000, 2_000, 8)
+    assert missing_at_most(doubtful, 0.05) == missing_at_most(alone, 0.05)
+    usual = Reads(20_000, 40, 400_000, 2_000, 2)
+    assert missing_at_most(usual, 0.05) < missing_at_most(
+        Reads(0, 0, 400_000, 2_000, 2), 0.05
+    )
 
 
-def test_nothing_is_said_of_a_tail_without_a_match_before_it():
-    drawn = (READ * SIZES).astype(int)
-    none = np.zeros(14, dtype=int)
-    assert tail_at_most(Ladder(SIZES, drawn, none), 6, 0.05) == math.inf
-    part = np.where(READ == 1, drawn // 2, drawn)
-    assert tail_at_most(Ladder(SIZES, part, none + 1), 6, 0.05) == math.inf
+def test_what_was_read_in_full_leaves_nothing_missing():
+    assert missing_at_most(Reads(50, 3, 40, 40, 1), 0.05) == 0
+    assert missing_at_any_time(Reads(50, 3, 40, 40, 1), 0.05, 90) == 0

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.all_pairs import level_of
 from fewpairs.answers.evaluated import Pairs
-from fewpairs.answers.ladder import Steps, UnreadRanking, rank
+from fewpairs.answers.front import front_of, held_after, waiting_after
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.recall import RecallCertificate, Target
 from fewpairs.kernels.statistics.hypergeometric import draws_needed
+from fewpairs.kernels.statistics.ordered import missing_at_any_time, missing_at_most
 from fewpairs.kernels.statistics.sequential import Strata, total_at_most
 from fewpairs.progress import Progress, Silence
 from fewpairs.reading.reader import Reader
@@ -19,12 +20,13 @@ from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
 from fewpairs.types import Indices
 
-__all__ = ["certify"]
+__all__ = ["EARLY", "certify"]
 
+EARLY = 0.2  # part of δ for looks before the budget ends; the last one has the rest
 _LOOKS = 25  # times that a sample is looked at, at least
 _BATCH = 64  # draws between two looks, at least
 _PROBED = 2_000  # draws that say which share of them proofs make free
-_DRAWS = 4_000_000  # of a strict sample, at most
+_DRAWS = 4_000_000  # of a sample, at most
 _NEXT = 20  # pairs to look at
 
 
@@ -34,6 +36,7 @@ def certify(
     target: Target,
     *,
     allowed: int = 0,
+    sample: int = 0,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Matches:
@@ -50,8 +53,9 @@ def certify(
         The list, of pairs above a threshold.
     target
         What is asked for.
-    allowed
-        Pairs that may be evaluated.
+    allowed, sample
+        Pairs that may be evaluated, and how many of them are for a sample: what is
+        left goes to the next candidates first, as far as the recall takes that.
     seed
         Of the sample.
     progress
@@ -59,12 +63,8 @@ def certify(
     """
     sampling = _Sampling(approx, found, target, allowed, progress or Silence())
     rng = np.random.default_rng([seed, approx.known.n, 21])
-    if target.recall is None:
-        return sampling.result()
-    if target.guarantee:
-        sampling.strictly(rng)
-    else:
-        sampling.by_steps(rng)
+    if target.recall is not None:
+        sampling.run(min(sample, allowed), rng)
     return sampling.result()
 
 
@@ -88,9 +88,12 @@ class _Sampling:
         self._shift = 0 if sides is None else sides.split
         self._new = Pairs.none()
         self._hits = self._excluded = 0
+        self._front = front_of(approx, found, self._level)
+        self._rest = self._unread()  # pairs that draws are from
+        self._drawn = self._drawn_hits = self._allowed_draws = 0
+        self._planned = len(self._front.hit)  # pairs to be read in order
         self._missing: float = math.inf  # under the assumption
-        # One statement is made of one sample: the best of two would fail more often.
-        self._strict: int | None = None if target.guarantee else self._held_out()
+        self._strict: int | None = None  # for any model
         self._price: int | None = None
         self._next = Pairs.none()
 
@@ -100,11 +103,21 @@ class _Sampling:
     def _matches(self) -> int:
         return len(self._found) + self._hits
 
+    def _unread(self) -> int:
+        known = self._approx.known if self._reader is None else self._reader.known
+        return known.pairs - known.moments().number
+
     def _recall(self, missing: float | None) -> float:
         """Return the least recall that a number of missing matches leaves."""
         if missing is None or not self._matches or math.isinf(missing):
             return 0.0
         return self._matches / (self._matches + missing)
+
+    def _holds(self, missing: float | None) -> bool:
+        recall = self._target.recall
+        return recall is not None and self._recall(missing) >= recall
+
+    # --- two statements ------------------------------------------------------------
 
     def _held_out(self) -> int | None:
         """Return how many may be missing, by the pairs held out from the fit.
@@ -118,38 +131,94 @@ class _Sampling:
         size = self._approx.known.pairs - held.before.number
         strata = Strata.of([size], [len(held.i)], [hits])
         most = total_at_most(strata, self._target.delta)
-        return max(0, most - hits - (len(self._found) - self._found.known))
+        found = len(self._found) - self._found.known + self._hits
+        return max(0, most - hits - found)
 
-    # --- for any model -----------------------------------------------------------
+    def _for_any_model(self) -> int:
+        """Return how many may be missing, by uniform draws."""
+        strata = Strata.of([self._rest], [self._drawn], [self._drawn_hits])
+        most = total_at_most(strata, self._target.delta) - self._drawn_hits
+        return most if self._strict is None else min(most, self._strict)
 
-    def strictly(self, rng: np.random.Generator) -> None:
-        """Draw uniformly from all unread pairs; proofs answer some of them."""
-        reader = self._approx.reader("fewpairs: guarantee")
+    def _assumed(self, *, last: bool) -> float:
+        """Return how many may be missing if matches do not become more frequent."""
+        held, hits = held_after(self._approx, self._front.edge, self._level)
+        drawn = held + self._drawn
+        reads = self._front.reads(
+            self._planned, self._rest + held, drawn, hits + self._drawn_hits
+        )
+        if not reads.front + reads.drawn:
+            return math.inf
+        delta = self._target.delta
+        if self._target.recall is None:  # the only look
+            return missing_at_most(reads, delta)
+        if last and not self._target.guarantee:
+            return missing_at_most(reads, (1 - EARLY) * delta)
+        share = 1.0 if self._target.guarantee else EARLY
+        planned = self._planned + held + self._allowed_draws
+        return missing_at_any_time(reads, share * delta, planned)
+
+    # --- sampling --------------------------------------------------------------------
+
+    def run(self, sample: int, rng: np.random.Generator) -> None:
+        """Read on where the recall takes it, then draw from all that is left."""
+        reader = self._approx.reader("fewpairs: recall")
         known = reader.known
-        size = known.pairs - known.moments().number
-        i, j = known.sample_unknown(min(size, _PROBED), rng)
+        i, j = known.sample_unknown(min(self._unread(), _PROBED), rng)
         share = max(1e-4, float(reader.may_reach(i, j, self._level).mean()))
-        self._expect(size, share)
-        draws = min(size, _DRAWS, math.ceil(1.1 * self._left / share) + _PROBED)
-        i, j = known.sample_unknown(draws, rng)
-        drawn = hits = 0
-        most = size  # matches among all; the least of all looks holds, too
+        self._expect(self._unread(), share)
+        more = 0 if self._target.guarantee else self._worthwhile(sample, share)
+        self._planned = len(self._front.hit) + more
+        waiting = waiting_after(
+            self._approx,
+            reader,
+            self._front.edge,
+            self._level,
+            wanted=more + _NEXT,
+            rng=rng,
+        )
+        self._excluded += waiting.excluded
+        self._progress.start("sampling what was not read", self._left)
+        try:
+            ahead = waiting.part(0, more)
+            if len(ahead.i):
+                hit = self._read(reader, ahead.i, ahead.j)
+                self._front = self._front.further(hit, float(ahead.predicted[-1]))
+            self._draw_on(reader, share, rng)
+        finally:
+            self._progress.finish()
+        self._next = waiting.unread(reader, _NEXT, self._shift)
+
+    def _worthwhile(self, sample: int, share: float) -> int:
+        """Return how many pairs to read in order before a sample is drawn."""
+        recall, delta = self._target.recall or 1.0, EARLY * self._target.delta
+        needed = draws_needed(self._unread(), self._matches, recall, delta)
+        if needed is None:
+            return 0
+        counted = self._front.reads(len(self._front.hit), 0, 0, 0).front
+        return int(np.clip(needed - counted - sample / share, 0, self._left - sample))
+
+    def _draw_on(self, reader: Reader, share: float, rng: np.random.Generator) -> None:
+        self._rest = self._unread()
+        draws = math.ceil(1.1 * self._left / share) + _PROBED
+        i, j = reader.known.sample_unknown(min(self._rest, _DRAWS, draws), rng)
+        self._allowed_draws = len(i)
         # Looks are as close together as the price, in draws, asks for.
         needed = len(i) if self._price is None else math.ceil(self._price / share)
         batch = max(_BATCH, min(len(i), needed) // _LOOKS)
-        self._progress.start("sampling what was not read", self._left)
-        try:
-            while drawn < len(i):
-                part = slice(drawn, drawn + batch)
-                done, found = self._draw(reader, i[part], j[part])
-                drawn, hits = drawn + done, hits + found
-                strata = Strata.of([size], [drawn], [hits])
-                most = min(most, total_at_most(strata, self._target.delta))
-                self._strict = most - hits
-                if self._holds(self._strict) or done < len(i[part]):
-                    break
-        finally:
-            self._progress.finish()
+        while self._drawn < len(i) and self._left > 0:
+            part = slice(self._drawn, self._drawn + batch)
+            done, hits = self._draw(reader, i[part], j[part])
+            self._drawn, self._drawn_hits = self._drawn + done, self._drawn_hits + hits
+            self._strict = self._for_any_model()
+            self._missing = self._assumed(last=False)
+            asked = self._strict if self._target.guarantee else self._missing
+            if self._holds(asked):
+                return
+            if done < len(i[part]):
+                break
+        if not self._target.guarantee:
+            self._missing = self._assumed(last=True)
 
     def _draw(self, reader: Reader, i: Indices, j: Indices) -> tuple[int, int]:
         """Take draws as far as they can be paid for; return how many, and the hits."""
@@ -169,63 +238,7 @@ class _Sampling:
         if note is not None and self._price is not None:
             note(f"a guarantee takes about {self._price:,} evaluations")
 
-    # --- under the assumption ------------------------------------------------------
-
-    def by_steps(self, rng: np.random.Generator) -> None:
-        """Draw from the strata below what was read, the likeliest first."""
-        reader = self._approx.reader("fewpairs: recall")
-        before = (self._found.checked, self._found.known)
-        ranking = rank(self._approx, reader, self._level, before, rng)
-        known = reader.known
-        self._expect(known.pairs - known.moments().number, 1.0)
-        if ranking is None:
-            return
-        self._excluded += ranking.excluded
-        # What a fit has read itself says nothing of how rare matches become: candidates
-        # that it has not seen do.
-        if ranking.whole < self._left:
-            ranking = self._read_on(reader, ranking, self._left // 2)
-        steps = Steps(ranking, rng)
-        if not steps.telling(self._target.delta):  # too few matches to go by
-            ranking = self._read_on(reader, ranking, self._left)
-            steps = Steps(ranking, rng)
-        taken: list[Indices] = []
-        if steps.useful:
-            self._missing = steps.missing_at_most(self._target.delta)
-            self._progress.start("sampling what was not read", self._left)
-            try:
-                taken = self._climb(reader, ranking, steps)
-            finally:
-                self._progress.finish()
-        gone = np.concatenate([np.empty(0, dtype=np.int64), *taken])
-        self._next = ranking.next_pairs(gone, _NEXT, self._shift)
-
-    def _read_on(
-        self, reader: Reader, ranking: UnreadRanking, count: int
-    ) -> UnreadRanking:
-        """Read the next pairs in the order of their predictions."""
-        more = slice(ranking.whole, ranking.whole + count)
-        return ranking.read_on(self._read(reader, ranking.i[more], ranking.j[more]))
-
-    def _climb(
-        self, reader: Reader, ranking: UnreadRanking, steps: Steps
-    ) -> list[Indices]:
-        taken = []
-        batch = max(_BATCH, self._left // _LOOKS)
-        while not self._holds(self._missing) and self._left > 0:
-            places = steps.next(min(batch, self._left))
-            if not len(places):
-                break
-            steps.take(self._read(reader, ranking.i[places], ranking.j[places]))
-            taken.append(places)
-            self._missing = steps.missing_at_most(self._target.delta)
-        return taken
-
     # --- what comes of it ----------------------------------------------------------
-
-    def _holds(self, missing: float | None) -> bool:
-        recall = self._target.recall
-        return recall is not None and self._recall(missing) >= recall
 
     def _read(self, reader: Reader, i: Indices, j: Indices) -> NDArray[np.bool_]:
         """Evaluate pairs and keep them; return which of them match."""
@@ -240,11 +253,13 @@ class _Sampling:
 
     def result(self) -> Matches:
         """Return the list, with what was found since, and its certificate."""
-        guaranteed = self._recall(self._strict)
+        if self._target.recall is None:
+            self._missing = self._assumed(last=True)
+        if not self._drawn:
+            self._strict = self._held_out()
+        guaranteed, assumed = self._recall(self._strict), self._recall(self._missing)
         missing, asked = self._missing, self._target.recall
-        if self._target.guarantee or asked is None:
-            missing = math.inf if self._strict is None else self._strict
-        assumed = self._recall(missing)
+        reached = guaranteed if self._target.guarantee else assumed
         sampled = self._new.number
         calls = self._approx.reader("fewpairs: recall").calls if sampled else 1
         made = RecallCertificate(
@@ -254,7 +269,7 @@ class _Sampling:
             found=self._matches,
             sampled=sampled * calls,
             excluded=self._excluded + self._found.excluded,
-            certified=asked is not None and assumed >= asked,
+            certified=asked is not None and reached >= asked,
             missing_at_most=None if math.isinf(missing) else math.floor(missing),
             missing_for_any_model=self._strict,
             price=self._price,

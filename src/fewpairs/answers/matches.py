@@ -94,6 +94,8 @@ class Matches:
     candidate_margin, known, checked
         Pairs predicted above threshold − candidate_margin were checked; pairs of the
         result that had been read before; candidates evaluated now.
+    edge
+        Every pair that was predicted at or above it was read, or excluded by proof.
     excluded
         Pairs that provably do not reach the threshold, and were not read.
     ties
@@ -121,6 +123,7 @@ class Matches:
     missed: Missed | None = None
     certificate: RecallCertificate = NOTHING
     candidate_margin: float = 0.0
+    edge: float = np.inf
     known: int = 0
     checked: int = 0
     excluded: int = 0

@@ -128,6 +128,7 @@ def find_matches(
         sides=sides_of(approx),
         others=looked_at.at(~keep),
         candidate_margin=margin,
+        edge=least,
         known=int(known[keep].sum()),
         checked=len(new),
         excluded=excluded,

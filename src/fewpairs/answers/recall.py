@@ -8,10 +8,7 @@ from fewpairs.errors import InputError
 
 __all__ = ["NOTHING", "RecallCertificate", "Target", "check_target", "of_everything"]
 
-_ASSUMPTION = (
-    "if unread matches become rarer as predictions fall, as they do where pairs were "
-    "read"
-)
+_ASSUMPTION = "if pairs match no more often where they are predicted lower"
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,9 @@ class RecallCertificate:
     ----------
     recall_at_least
         A lower bound of the recall over all pairs, under the assumption that unread
-        matches are not hidden where the model is surest against them: of pairs in the
-        order of their predictions, the next as many as all before hold no more matches
-        than the last such part that was looked at, or grow no faster than they did
-        there. 0 where nothing can be said.
+        matches are not hidden where the model is surest against them: pairs match no
+        more often where they are predicted lower. Pairs that were read in the order of
+        their predictions then count like a sample. 0 where nothing can be said.
     guaranteed
         A lower bound of the recall that holds whatever the model does, from pairs drawn
         uniformly from all that were not read. 0 where nothing can be said.

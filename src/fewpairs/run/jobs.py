@@ -1,5 +1,6 @@
 """Jobs in one call: neighbors and duplicates, of all pairs where that is quicker."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
@@ -27,12 +28,12 @@ from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.types import Column, Empty, Ids
 
 __all__ = [
-    "CANDIDATE_SHARE",
     "MOST_EQUAL",
     "band_of",
     "check_affordable",
     "check_threshold",
     "duplicates",
+    "kept_for_candidates",
     "kept_for_sample",
     "neighbors",
     "options",
@@ -40,8 +41,10 @@ __all__ = [
 
 MOST_EQUAL = 1_000_000  # pairs of equal texts
 _BAND = 0.05  # of a similarity's range
-SAMPLE_SHARE = 5  # and of these, one part in so many for a sample of the rest
-CANDIDATE_SHARE = 4  # one part in so many of a budget is kept for checking candidates
+# Shares of a budget for checking candidates; and where a recall is asked for, for these
+# and a sample of the rest together, and for the sample: more where it is all there is.
+_CANDIDATES, _CERTIFIED = 0.25, 0.4
+_SAMPLE, _STRICT_SAMPLE = 0.05, 0.2
 
 
 def neighbors(
@@ -224,17 +227,18 @@ def _approximated(
 ) -> Matches:
     """Spend three quarters on an approximation, the rest on what it proposes.
 
-    Of the rest, a part is kept for a sample where a recall is asked for.
+    Where a recall is asked for, three fifths, and a twentieth is for a sample.
     """
-    approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
+    approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
     calls = approx.reader("duplicates").calls
     most = max(0, limit - approx.bill.charged) // calls
+    sample = kept_for_sample(limit // calls, most, target)
     # Equal texts are candidates whatever is predicted, unless they are most of all.
     few = job.scorer.kept is None and count_equal(job.items) <= MOST_EQUAL
     found = find_matches(
         approx,
         threshold,
-        most=most - kept_for_sample(most, target),
+        most=most - sample,
         also=equal_pairs(job.items) if few else None,
         cut=True,
         progress=job.progress,
@@ -244,6 +248,7 @@ def _approximated(
         found,
         target,
         allowed=most - found.checked,
+        sample=sample,
         seed=job.seed,
         progress=job.progress,
     )
@@ -251,9 +256,18 @@ def _approximated(
     return replace(found, evaluations=paid, way=way)
 
 
-def kept_for_sample(most: int, target: Target) -> int:
-    """Return how many of the pairs that may be read are for a sample."""
-    return 0 if target.recall is None else most // SAMPLE_SHARE
+def kept_for_candidates(limit: int, target: Target) -> int:
+    """Return how much of a budget is for what comes after the approximation."""
+    share = _CANDIDATES if target.recall is None else _CERTIFIED
+    return math.floor(limit * share)
+
+
+def kept_for_sample(limit: int, most: int, target: Target) -> int:
+    """Return how many of the pairs that may still be read are for a sample."""
+    if target.recall is None:
+        return 0
+    share = _STRICT_SAMPLE if target.guarantee else _SAMPLE
+    return min(most, math.floor(limit * share))
 
 
 def check_affordable(job: Job, target: Target) -> None:

@@ -21,11 +21,11 @@ from fewpairs.reading.oracle import Oracle
 from fewpairs.run.compared import ColumnsOfTwo, two_sides
 from fewpairs.run.job import AUTO, PRIOR, Job
 from fewpairs.run.jobs import (
-    CANDIDATE_SHARE,
     MOST_EQUAL,
     band_of,
     check_affordable,
     check_threshold,
+    kept_for_candidates,
     kept_for_sample,
     options,
 )
@@ -147,14 +147,15 @@ def match(
                 paid=oracle.evaluations,
             )
         limit = job.limit(oracle)
-    approx = job.approximate(max(1, limit - limit // CANDIDATE_SHARE))
+    approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
     most = max(0, limit - approx.bill.charged)
+    sample = kept_for_sample(limit, most, target)
     found = link(
         approx,
         threshold=threshold,
         k=k,
         one_to_one=one_to_one,
-        most=most - kept_for_sample(most, target),
+        most=most - sample,
         also=_equal(job.items, m) if job.scorer.kept is None else None,
         progress=job.progress,
     )
@@ -164,6 +165,7 @@ def match(
             found,
             target,
             allowed=most - found.checked,
+            sample=sample,
             seed=job.seed,
             progress=job.progress,
         )

@@ -137,7 +137,9 @@ def test_a_recall_within_a_budget_says_what_is_claimed(tmp_path, capfd, monkeypa
     assert facts["certificate"]["guaranteed"] >= 0.9
     assert len(facts["pairs"]) >= 0.9 * 150
     done = run_here([*duplicates(*wanted)], tmp_path, capfd, monkeypatch)
-    assert "whatever the model does (95 % confidence)" in " ".join(done.stdout.split())
+    assert "whatever the model does (each with 95 % confidence)" in " ".join(
+        done.stdout.split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -138,3 +138,17 @@ def test_ids_that_repeat_and_empty_files_are_refused(fewpairs, tmp_path):
     assert "none.csv has no text" in done.stderr
     (tmp_path / "one.csv").write_text("id,who\n1,Jon Smith\n", encoding="utf-8")
     assert fewpairs("-t", "0.5", left="one.csv").returncode == 0
+
+
+def test_a_recall_is_certified_and_in_the_document(fewpairs):
+    done = fewpairs("-t", "0.6", "--recall", "95%", "--confidence", "90%", "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)["certificate"]
+    assert (made["certified"], made["guaranteed"], made["sampled"]) == (True, 1.0, 0)
+
+
+@pytest.mark.parametrize("more", [("-k", "1"), ("-t", "0.6", "--one-to-one")])
+def test_a_recall_goes_with_a_threshold_alone(fewpairs, more):
+    done = fewpairs(*more, "--recall", "95%")
+    assert done.returncode != 0
+    assert "--recall and --guarantee go with --threshold" in done.stderr

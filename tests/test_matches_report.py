@@ -126,3 +126,23 @@ def test_a_title_must_be_a_text(tmp_path, found):
         write_matches_report(found, tmp_path / "page.html", title=3)
     with pytest.raises(fp.InputError, match="write_matches_report: path is 3"):
         write_matches_report(found, 3)
+
+
+def test_a_list_with_a_certificate_shows_it_and_what_to_look_at_next(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 6))
+    K = X @ X.T + rng.standard_normal((200, 1)) * 0.1
+    K = (K + K.T) / 2
+    found = fp.duplicates(None, K, 6.0, budget=0.3, prior=X, recall=0.9)
+    write_matches_report(found, tmp_path / "page.html")
+    with Visit(browser, tmp_path / "page.html") as visit:
+        shown = visit.page.locator("#next-list li")
+        assert shown.count() == found.certificate.next_pairs.number == 20
+        assert shown.first.locator(".value small").inner_text() == "predicted"
+        receipt = visit.page.locator("#receipt-words").inner_text()
+    assert "whatever the model does" in receipt
+    assert "for the certificate" in receipt
+
+
+def test_a_list_of_all_pairs_has_nothing_to_look_at_next(visit):
+    assert visit.page.locator("#next").is_hidden()

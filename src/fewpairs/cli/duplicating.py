@@ -11,7 +11,7 @@ from fewpairs.answers.equal import count_equal, equal_pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.matches_receipt import missed_in_words
 from fewpairs.answers.matching import find_matches
-from fewpairs.cli import options
+from fewpairs.cli import certainty, options
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out, progress_bar, shown
@@ -57,20 +57,9 @@ def duplicates(
         int | None,
         typer.Option("--most", min=0, help="Candidates that may be evaluated at most."),
     ] = None,
-    recall: Annotated[
-        str | None,
-        typer.Option(
-            help="Read on until so much of all such pairs is certainly found, such as "
-            "95%, or the budget ends.",
-        ),
-    ] = None,
-    confidence: Annotated[
-        str, typer.Option(help="How certainly: how often such a statement holds.")
-    ] = "95%",
-    guarantee: Annotated[
-        bool,
-        typer.Option("--guarantee", help="Certify it for any model; see the docs."),
-    ] = False,
+    recall: certainty.Recall = None,
+    confidence: certainty.Confidence = "95%",
+    guarantee: certainty.Guarantee = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +97,7 @@ def duplicates(
         check_file(out, force=force)
         kind_of_output(out)
     approx: Approximation | None = None
-    asked = _asked(recall, confidence, guarantee=guarantee)
+    asked = certainty.asked(recall, confidence, guarantee=guarantee)
     plain = method == "auto" and margin is None and most is None
     if asked and (similarity is None or not plain):
         msg = (
@@ -158,34 +147,6 @@ def duplicates(
         guarded = write_rows(table, kind_of_output(out), out, raw=raw)
         say.wrote(f"{len(found.left):,} pairs", out, guarded)
     say.document(_facts(found, approx, given))
-
-
-def _asked(recall: str | None, confidence: str, *, guarantee: bool) -> dict[str, Any]:
-    """Return what is asked of the recall, for `fewpairs.duplicates`."""
-    if recall is None and not guarantee:
-        return {}
-    sure = _share("--confidence", confidence)
-    if recall is None:
-        msg = "--guarantee without --recall; pass the recall to guarantee."
-        raise InputError(msg)
-    return {
-        "recall": _share("--recall", recall),
-        "delta": round(1 - sure, 12),
-        "guarantee": guarantee,
-    }
-
-
-def _share(name: str, given: str) -> float:
-    """Return 0.95 of 95% and of 0.95."""
-    text = given.strip()
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share <= 1 or (share == 1 and name == "--confidence"):
-        msg = f"{name} is {given!r}; pass a share such as 95% or 0.95."
-        raise InputError(msg)
-    return share
 
 
 def _approximated(budget: str) -> str:
@@ -324,21 +285,8 @@ def _facts(
         "missed": None
         if found.missed is None or _all_read(found, approx)
         else found.missed._asdict(),
-        "certificate": _certificate(found),
+        "certificate": certainty.facts(found),
         "pairs": [
             dict(zip(_NAMES, record, strict=True)) for record in _records(found, given)
         ],
-    }
-
-
-def _certificate(found: Matches) -> dict[str, Any]:
-    made = found.certificate
-    return {
-        "recall_at_least": made.recall_at_least,
-        "guaranteed": made.guaranteed,
-        "confidence": made.confidence,
-        "certified": made.certified,
-        "sampled": made.sampled,
-        "excluded": found.excluded,
-        "price": made.price,
     }

@@ -10,7 +10,7 @@ from fewpairs.answers.matches import Matches
 from fewpairs.answers.matches_receipt import receipt_lines
 from fewpairs.answers.matches_table import as_columns
 from fewpairs.answers.sides import Side, check_names, listed
-from fewpairs.cli import options
+from fewpairs.cli import certainty, options
 from fewpairs.cli.inputs import Input, Reading, place_of
 from fewpairs.cli.output import Out, progress_bar, shown
 from fewpairs.cli.recipes import check_threshold, make_pair_priors, make_similarity
@@ -89,6 +89,9 @@ def match(
     right_id: Annotated[str | None, _id_of("right")] = None,
     text_options: options.TextOptions,
     budget: options.JobBudget = AUTO,
+    recall: certainty.Recall = None,
+    confidence: certainty.Confidence = "95%",
+    guarantee: certainty.Guarantee = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -121,9 +124,15 @@ def match(
 
     fewpairs match a.csv b.parquet --left-column name --right-column title -s ratio
     -t 0.8 --one-to-one --out links.csv --report links.html
+
+    fewpairs match messy.csv clean.csv -c name -s ratio -t 0.8 --recall 95%
     """
     say = Out(as_json=as_json)
     _check_asked(threshold, top, one_to_one=one_to_one)
+    wanted = certainty.asked(recall, confidence, guarantee=guarantee)
+    if wanted and (threshold is None or one_to_one):
+        msg = "--recall and --guarantee go with --threshold, without --one-to-one."
+        raise InputError(msg)
     for path in (out, report):
         if path is not None:
             check_file(path, force=force)
@@ -144,7 +153,7 @@ def match(
     found = run_match(
         files[0].texts, files[1].texts, recipe, threshold=threshold, k=top,
         one_to_one=one_to_one, budget=budget, seed=seed, store=store and str(store),
-        progress=progress_bar(say), **_prior(prior, *files),
+        progress=progress_bar(say), **wanted, **_prior(prior, *files),
     )  # fmt: skip
     found = replace(found, sides=(sides[0], sides[1]))
     say.note(f"{found.way}")
@@ -241,6 +250,7 @@ def _facts(found: Matches) -> dict[str, Any]:
         "ties": found.ties,
         "way": None if found.way is None else asdict(found.way),
         "evaluations": found.evaluations,
+        "certificate": certainty.facts(found),
         "all_pairs": left.n * right.n,
         "unmatched": {
             "left": listed(left.called(alone.left)),

@@ -81,6 +81,7 @@ def _facts(matches: Matches, title: str, created: str) -> dict[str, Any]:
         "exact": matches.way is not None and matches.way.exact,
         "histogram": _histogram(matches),
         "borderline": _pairs(matches, matches.borderline(_BORDERLINE), apart=True),
+        "next": _pairs(matches, _ahead(matches), apart=True),
         "best": _pairs(matches, matches.with_pairs(_first(matches), Pairs.none())),
         "unmatched": [
             _alone(left, alone.left, _either_way(matches)),
@@ -89,6 +90,11 @@ def _facts(matches: Matches, title: str, created: str) -> dict[str, Any]:
         "receipt": receipt_lines(matches),
         "printed": str(matches),
     }
+
+
+def _ahead(matches: Matches) -> Matches:
+    """Return unread pairs that are predicted highest, with their predictions."""
+    return matches.with_pairs(matches.certificate.next_pairs, Pairs.none())
 
 
 def _first(matches: Matches) -> Pairs:

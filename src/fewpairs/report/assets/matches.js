@@ -55,7 +55,7 @@ function words(runs) {
 }
 
 function pairOf(pair, told) {
-  const verdict = pair.match ? "match" : "no match";
+  const verdict = told === "unread" ? "predicted" : pair.match ? "match" : "no match";
   return make("li", { class: pair.match ? "match" : "other" },
     make("div", { class: "value" }, figure(pair.similarity, 4), told ? make("small", {}, verdict) : ""),
     ...pair.texts.map((runs, t) => make("div", {}, make("small", {}, `${data.one_set ? "item" : t ? "right" : "left"} ${pair.names[t]}`), words(runs))),
@@ -69,6 +69,9 @@ function showPairs() {
       ? "The matches that are least ahead of their row's next. Words that the other text lacks are marked."
       : "The evaluated pairs nearest to the threshold, on both sides of it: what a slightly other threshold would change. Words that the other text lacks are marked.";
   byId("borderline-list").append(...data.borderline.map((pair) => pairOf(pair, true)));
+  byId("next").hidden = !data.next.length;
+  byId("next-words").textContent = "Pairs that were not read and are predicted highest: where missing matches would most likely be.";
+  byId("next-list").append(...data.next.map((pair) => pairOf(pair, "unread")));
   const more = data.matches > data.best.length ? `The ${whole(data.best.length)} most similar of ${whole(data.matches)}.` : "All of them, the most similar first.";
   byId("best-words").textContent = data.matches ? more : "There are none.";
   byId("best-list").append(...data.best.map((pair) => pairOf(pair, false)));

@@ -150,14 +150,31 @@ def test_the_receipt_says_what_was_paid_and_how_far_to_trust_it():
     for part in (
         "70 × 70 similarities",
         "matrix of float64, symmetric",
-        "SiCUR with",
+        "  next  ",
         f"{approx.evaluations:,} of 2,485 evaluations",
         "95 % interval",
         f"{approx.certificate.pairs:,} held-out pairs",
     ):
         assert part in text
-    assert approx.method in repr(approx)
     assert approx.bill.for_fit + approx.bill.for_certificate == approx.evaluations
+    assert "SiCUR with" in approx.method
+    assert approx.method in repr(approx)
+    # How it was made is for those who ask.
+    assert "SiCUR" not in text
+    assert "landmarks" not in text
+
+
+def test_the_receipt_says_what_to_do_next():
+    X = np.random.default_rng(0).standard_normal((N, 2))
+    good = fp.approximate(None, X @ X.T, budget=0.5)
+    assert ".neighbors(10), .duplicates(threshold)" in str(good)
+    poor = fp.approximate(None, random_matrix(N, symmetric=True), budget=0.3)
+    paid = 2 * poor.evaluations / N
+    assert f'or .grow("{round(2 * paid)}/item")' in str(poor)
+    whole = fp.approximate(None, X @ X.T, budget=1.0)
+    assert "nothing is left to pay for" in str(whole)
+    two = fp.approximate(None, X[:30] @ X[30:].T, budget=0.7)
+    assert ".match(k=1)" in str(two)
 
 
 def test_saving_never_destroys_what_it_did_not_make(tmp_path):

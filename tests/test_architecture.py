@@ -20,8 +20,9 @@ SOURCE = Path(fp.__file__).parent
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 
 # From the bottom up: a module imports from its own line and from those before it.
+FOR_ALL = "cards checks datasets errors fingerprint interrupts memory once"
 ORDER = [
-    "errors checks memory types progress interrupts once fingerprint datasets",
+    f"{FOR_ALL} plotting progress types",
     "kernels",
     "similarity",
     "matrix",

@@ -13,9 +13,11 @@ from fewpairs.answers.frames import as_arrow, as_pandas, as_polars, write_csv
 from fewpairs.answers.recall import NOTHING, RecallCertificate
 from fewpairs.answers.sides import Side
 from fewpairs.answers.way import Way
+from fewpairs.cards import card
 from fewpairs.checks import check_flag, check_number, check_path, check_whole
 from fewpairs.errors import InputError
 from fewpairs.once import once
+from fewpairs.plotting import axes_of
 from fewpairs.types import Indices
 
 __all__ = ["NOTHING_MISSED", "Matches", "Missed", "Unmatched"]
@@ -270,6 +272,28 @@ class Matches:
         columns = self._columns("to_csv", unmatched)
         write_csv(columns, check_path("Matches.to_csv", "path", path))
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how similar the evaluated pairs are, with the threshold.
+
+        Needs Matplotlib (``pip install "fewpairs[plot]"``); returns the axes.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; ``None`` makes a figure.
+        """
+        ax = axes_of(ax, "Matches.plot")
+        parts = [self.similarity, self.others.similarity]
+        ax.hist(
+            parts, bins=40, stacked=True, label=["matches", "others that were read"]
+        )
+        if self.threshold is not None:
+            ax.axvline(self.threshold, color="0.4", linestyle="--", label="threshold")
+        ax.set_xlabel("similarity")
+        ax.set_ylabel("pairs")
+        ax.legend()
+        return ax
+
     def _columns(self, verb: str, unmatched: bool) -> dict[str, Any]:
         from fewpairs.answers.matches_table import as_columns
 
@@ -305,6 +329,9 @@ class Matches:
     def __repr__(self) -> str:
         way = "" if self.way is None else f"; {self.way}"
         return f"<Matches: {len(self):,} pairs{self._asked()}{way}>"
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
 
     def __str__(self) -> str:
         from fewpairs.answers.matches_receipt import receipt

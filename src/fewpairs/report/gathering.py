@@ -20,7 +20,7 @@ from fewpairs.report.layout import (
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
-__all__ = ["MOST_ITEMS", "Nearest", "gather_items", "group_words", "packed"]
+__all__ = ["MOST_ITEMS", "Nearest", "gather_items", "group_words", "mapped", "packed"]
 
 MOST_ITEMS = 25_000  # on one page; of more, a sample is shown
 _GROUPS = 10
@@ -51,7 +51,7 @@ def gather_items(
         values = values.astype(np.float64)
     else:
         indices, values = nearest_among(approx, items, k)
-    place, found = _mapped(indices, values)
+    place, found = mapped(indices, values)
     if labels is None:
         labels, kind = found, "groups"
     else:
@@ -106,7 +106,7 @@ def nearest_among(approx: Approximation, items: Indices, k: int) -> Nearest:
     return indices, values
 
 
-def _mapped(
+def mapped(
     indices: Indices, values: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return positions in the plane and broad groups."""

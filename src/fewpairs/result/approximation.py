@@ -5,7 +5,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from fewpairs.errors import InputError
 from fewpairs.kernels.linalg.spectral import leading_features, leading_of_two
@@ -18,6 +17,7 @@ from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.once import once
 from fewpairs.reading.reader import Reader
+from fewpairs.result.as_array import AsArray
 from fewpairs.result.bill import Bill, receipt
 from fewpairs.result.certificate import Certificate, HeldOut
 from fewpairs.result.verbs import Verbs, implementation
@@ -26,7 +26,6 @@ from fewpairs.types import Indices
 __all__ = ["Approximation"]
 
 _DENSE_LIMIT = 1 << 30  # bytes
-_BLOCK = 1 << 22  # entries at once
 
 
 class Growable(Protocol):
@@ -41,13 +40,14 @@ class Growable(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Approximation(Verbs):
+class Approximation(AsArray, Verbs):
     """The whole similarity matrix, from a few of its pairs.
 
     Every answer is exact where the entry was read. Elsewhere it is ``left @ right.T``
     for the methods of the paper; with the default a prior may be added to it, a student
     may answer instead, and a guard bounds both (``method`` says what was used).
-    ``pairs``, ``block``, ``row``, ``dense`` and ``@`` agree entry by entry; ``left``,
+    ``pairs``, ``block``, ``row``, ``dense``, ``@`` and ``approx[i, j]`` agree entry by
+    entry; ``left``,
     ``right``, ``factored`` and ``embedding`` are of the low-rank part, ``linkage`` and
     ``cluster`` of that with the exact entries. Nothing of size n×n is held. Any number
     of threads may ask it: they get the answers of one, and a pair that has to be
@@ -220,48 +220,6 @@ class Approximation(Verbs):
         check_fits("Approximation.dense", size, what, cure)
         return self.block(slice(None), slice(None))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """Return the whole matrix for NumPy, where `dense` does."""
-        if copy is False:
-            msg = (
-                "Approximation.__array__: the matrix is made now; copy=False cannot be"
-            )
-            raise ValueError(msg)
-        return np.asarray(self.dense(), dtype=dtype)
-
-    def __matmul__(self, x: ArrayLike) -> NDArray[Any]:
-        """Return the product with a vector or a matrix of n rows.
-
-        Known lines are multiplied as they are, everything else through the factors.
-        """
-        try:
-            X = np.asarray(x)
-        except Exception:  # noqa: BLE001 - ragged, or no array at all
-            X = np.empty(0, dtype=object)
-        numbers = X.dtype.kind in "biufc"
-        m, n = self.shape
-        if not numbers or X.ndim not in (1, 2) or X.shape[0] != n:
-            msg = (
-                f"Approximation @ x: x has shape {X.shape} and dtype {X.dtype}; it "
-                f"must have {n} rows of numbers."
-            )
-            raise InputError(msg)
-        if self.known.sides is not None:
-            step = max(1, _BLOCK // n)
-            parts = [slice(start, start + step) for start in range(0, m, step)]
-            return np.concatenate([self.block(part, slice(None)) @ X for part in parts])
-        columns = self.known.columns
-        rows = columns if self.known.symmetric else self.known.rows
-        rest = X.astype(np.result_type(X, self.left), copy=True)
-        rest[self.known.line_indices("columns")] = 0
-        out = self.model.times(rest)
-        out += self._corrections @ rest
-        for lines in columns:
-            out += lines.values.T @ X[lines.indices]
-        for lines in rows:
-            out[lines.indices] = lines.values @ X
-        return out
-
     def embedding(self, dim: int | None = None) -> Any:
         """Return (n, r) features of the items, for classifiers, clusters and plots.
 
@@ -333,9 +291,6 @@ class Approximation(Verbs):
         return receipt(
             shape=self.shape,
             two_sets=self.known.sides is not None,
-            method=self.method,
-            landmarks=len(self.landmarks),
-            rank=self.left.shape[1],
             bill=self.bill,
             certificate=self.certificate,
             found=self._found,
@@ -373,28 +328,3 @@ class Approximation(Verbs):
         if signs is not None:
             right = right * signs.astype(right.dtype)
         return features[sides.left].copy(), np.array(right)
-
-    @once
-    def _corrections(self) -> sparse.csr_array:
-        """What known entries outside known lines add to the low-rank part."""
-        n = self.known.n
-        i, j, values = self.known.uncovered()
-        if self.known.diagonal is not None:
-            own = np.setdiff1d(np.arange(n), self._lined())
-            i, j = np.concatenate([i, own]), np.concatenate([j, own])
-            values = np.concatenate([values, np.full(len(own), self.known.diagonal)])
-        if self.known.symmetric:
-            off = i != j
-            i, j, values = (
-                np.concatenate([i, j[off]]),
-                np.concatenate([j, i[off]]),
-                np.concatenate([values, values[off]]),
-            )
-        change = values - self.model.pairs(i, j)
-        return sparse.csr_array((change, (i, j)), shape=(n, n))
-
-    def _lined(self) -> Indices:
-        """Items whose diagonal entry lies in a known line."""
-        return np.concatenate(
-            [self.known.line_indices("columns"), self.known.line_indices("rows")]
-        )

@@ -7,6 +7,8 @@ from fewpairs.result.certificate import Certificate
 
 __all__ = ["Bill", "duration", "receipt"]
 
+_GOOD = 0.7  # of the variance explained: good enough to use as it is
+
 
 @dataclass(frozen=True)
 class Bill:
@@ -85,16 +87,14 @@ def receipt(
     *,
     shape: tuple[int, int],
     two_sets: bool,
-    method: str,
-    landmarks: int,
-    rank: int,
     bill: Bill,
     certificate: Certificate,
     found: str | None = None,
 ) -> str:
-    """Return the receipt as text; it leads with what a person can judge.
+    """Return the receipt as text: how good it is, what was paid, what to do next.
 
-    ``found`` is what is known of near neighbors, in words.
+    ``found`` is what is known of near neighbors, in words. How it was made is
+    ``approx.method``.
     """
     share = bill.evaluations / bill.everything if bill.everything else math.nan
     spent = [f"{bill.for_fit:,} fit", f"{bill.for_certificate:,} certificate"]
@@ -120,7 +120,6 @@ def receipt(
         **worth,
         "error": str(certificate),
         "similarity": bill.similarity,
-        "method": method,
         "paid": (
             f"{bill.evaluations:,} of {bill.everything:,} evaluations "
             f"({share:.2%}, {_per_item(bill, shape, two_sets=two_sets)}): "
@@ -128,12 +127,27 @@ def receipt(
         ),
         **({"added": _added(bill, shape)} if bill.old_items else {}),
         "time": time,
-        "size": f"rank {rank:,}, {landmarks:,} landmarks",
+        "next": _next(certificate, bill, shape, two_sets=two_sets),
     }
     body = [f"  {name:<11} {text}" for name, text in lines.items()]
     size = f"{shape[0]:,} × {shape[1]:,} similarities"
     of = " of two sets" if two_sets else ""
     return "\n".join([f"fewpairs: {size}{of}", *body])
+
+
+def _next(
+    certificate: Certificate, bill: Bill, shape: tuple[int, int], *, two_sets: bool
+) -> str:
+    """Return what to do with it, or to make it better."""
+    if bill.everything and bill.evaluations >= bill.everything:
+        return "nothing is left to pay for; .neighbors(10), .report(path)"
+    if certificate.tells and certificate.r2 >= _GOOD:
+        pairs = ".match(k=1)" if two_sets else ".duplicates(threshold)"
+        return f".neighbors(10), {pairs}, .report(path); .method says how it was made"
+    more = max(1, round(2 * _pairs_per_item(bill, shape, two_sets=two_sets)))
+    return (
+        f'a better prior=, or .grow("{more}/item"); .report(path) shows where it is off'
+    )
 
 
 def _added(bill: Bill, shape: tuple[int, int]) -> str:
@@ -149,12 +163,18 @@ def _added(bill: Bill, shape: tuple[int, int]) -> str:
 
 
 def _per_item(bill: Bill, shape: tuple[int, int], *, two_sets: bool) -> str:
+    """Return the pairs per item in words."""
+    number = _pairs_per_item(bill, shape, two_sets=two_sets)
+    return f"{number:.3g} per {'left item' if two_sets else 'item'}"
+
+
+def _pairs_per_item(bill: Bill, shape: tuple[int, int], *, two_sets: bool) -> float:
     """Return the pairs per item: a pair has two items, and costs 1 call or 2."""
     if two_sets:
-        return f"{bill.evaluations / shape[0]:.3g} per left item"
+        return bill.evaluations / shape[0]
     n = shape[0]
     calls = max(1, round(2 * bill.everything / n**2))
-    return f"{min(n - 1, 2 * bill.evaluations / (calls * n)):.3g} per item"
+    return min(n - 1, 2 * bill.evaluations / (calls * n))
 
 
 def duration(seconds: float) -> str:

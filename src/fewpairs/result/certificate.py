@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.cards import card
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import Moments
 from fewpairs.model.model import Model
@@ -137,6 +138,9 @@ class Certificate:
         if not self.unread or error == 0 or 1 - self.r2 < _CANCELED:
             return None
         return 1 - (1 - self.r2) * (self.interval[1] / error) ** 2
+
+    def _repr_html_(self) -> str:
+        return card(f"{self.worth}\n  {self}")
 
     def __str__(self) -> str:
         if math.isnan(self.relative_error):

@@ -14,6 +14,7 @@ from fewpairs.progress import Progress
 from fewpairs.result.carrying_out import carried_out_by, implementation, verbs_of
 from fewpairs.result.match_verbs import MatchVerbs
 from fewpairs.result.verbs_of_growth import GrowthVerbs
+from fewpairs.result.verbs_of_looking import LookingVerbs
 
 if TYPE_CHECKING:
     from fewpairs.answers.labels import Labels
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Verbs", "implementation"]
 
 
-class Verbs(MatchVerbs, GrowthVerbs):
+class Verbs(MatchVerbs, GrowthVerbs, LookingVerbs):
     """What an approximation can be asked, besides entries."""
 
     @carried_out_by("fewpairs.answers.neighbors:neighbors")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fewpairs.answers.way import Way, choose_way
+from fewpairs.cards import card
 from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of, known_by
@@ -96,6 +97,9 @@ class Plan:
     way: Way
     by_default: bool = field(repr=False)  # the default is what will be run
     ledger: Ledger = field(repr=False, compare=False)
+
+    def _repr_html_(self) -> str:
+        return card(str(self))
 
     def __str__(self) -> str:
         share = self.evaluations / self.exact_evaluations

@@ -183,6 +183,15 @@ def test_purposes_trade_entries_for_neighbors():
         assert shares == sorted(shares)
 
 
+def test_a_prior_that_says_little_leaves_more_of_a_small_budget_to_random_pairs():
+    for purpose in ("neighbors", "balanced", "entries"):
+        for per_item, more in ((2, purpose != "entries"), (30, False)):
+            told, untold = (
+                few.random_share(purpose, per_item, told=told) for told in (True, False)
+            )
+            assert (untold > told) is more
+
+
 # --- as everywhere ------------------------------------------------------------------
 
 

@@ -162,8 +162,9 @@ class FewStage:
         spending, n = self.spending, self.spending.n
         before, *rest = (len(part[2]) * spending.calls for part in self._drawn)
         had = sum(rest)
-        share = random_share(self.purpose, self.per_item)
-        if self.prior is not None and not learns and self.says_much:
+        told = self.says_much
+        share = random_share(self.purpose, self.per_item, told=told or not learns)
+        if told and not learns:
             enough = _ENOUGH * spending.calls / (spending.left + had)
             share = max(share / 2, min(share, enough))
             self._by_prior = _BY_GOOD_PRIOR
@@ -204,16 +205,14 @@ class FewStage:
         across = self.purpose == "across"
         features = beside(directions, profiles)
         own = CorrectionScorer(features, n, spending.rng, always=across)
-        count = self._rounds(model, read, trained or own)
-        self.chosen = count
+        count = self.chosen = self._rounds(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         if profiles is not None:
             described += f" and {profiles.shape[1]} landmarks"
-        told = worth(self.prior, i, j, values)
         each = f"{spending.per_item(count):.3g} pairs per {spending.item}"
         words = [f"{each} read by what looked most similar"]
-        words += [told] if told else []
+        words += filter(None, [worth(self.prior, i, j, values)])
         if trained is not None:
             model = replace(model, student=trained.student)
             blend = _blend(model, i[:held], j[:held], values[:held])

@@ -13,14 +13,18 @@ _RANDOM = {
 }
 # Pairs per item from which to twice which the share grows, with their root.
 _LARGE = 30.0
+_UNTOLD = 0.9  # up to this share of it where the prior alone does not say much
 
 
-def random_share(purpose: str, per_item: float) -> float:
+def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
     """Return the share of a budget that random pairs get.
 
     They pin down the prior's curve and the items' effects, which takes some four per
     item whatever the budget; the rest is better spent on what looks most similar.
+    Where there is not enough for that, and the prior has not ``told`` much by itself,
+    a student does not know what looks most similar either.
     """
     number, share, most = _RANDOM[purpose]
+    most = most if told or purpose == "across" else max(most, _UNTOLD)
     share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
     return min(most, number / max(per_item, 1e-9) + share)

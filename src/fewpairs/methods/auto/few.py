@@ -14,6 +14,7 @@ from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
+from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.proposals import propose, searching
@@ -80,7 +81,8 @@ class FewStage:
 
     1. Random pairs fit the prior's curve, the items' effects and a bilinear form
        (`PairRegression`); without training as many as the effects call for, and with a
-       few landmarks where these explain much of the rest (`FirstLook`).
+       few landmarks where these explain much of the rest (`FirstLook`). Of two sets,
+       right items that look near to most left ones are read more often (`hubs`).
     2. Rounds: a scorer learns from all that was read, candidates come from the model,
        the prior and neighbors of neighbors, and some are read, best of every item
        first. The scorer is a student where training pays; then most of what is read
@@ -134,8 +136,7 @@ class FewStage:
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""
-        i, j, values = zip(*self._drawn, strict=True)
-        return np.concatenate(i), np.concatenate(j), np.concatenate(values)
+        return _joined(self._drawn)
 
     def add(self, i: Indices, j: Indices, values: NDArray[Any]) -> None:
         """Count pairs of random items that were read otherwise as random ones."""
@@ -184,11 +185,12 @@ class FewStage:
         regression = PairRegression(
             n, self.prior, spending.rng, first=first, landmarks=spending.landmarks
         )
-        model = regression.fit(i[held:], j[held:], values[held:], columns)
+        random = i[held:], j[held:], values[held:]
+        model = regression.fit(*self._with_hubs(*random), columns)
         profiles = regression.profiles
         del regression
         read = Read(TrainingPairs(), self._known_before(model, i, j))
-        read.uniform.add(model.inputs(i[held:], j[held:]), values[held:])
+        read.uniform.add(model.inputs(*random[:2]), random[2])
         spending.oracle.note("learning what to read")
         trained = None
         if learns:
@@ -201,9 +203,8 @@ class FewStage:
                 seconds=seconds,
                 rng=rng,
             )
-        directions = item_features(self.prior, _OWN, rng)
         across = self.purpose == "across"
-        features = beside(directions, profiles)
+        features = beside(item_features(self.prior, _OWN, rng), profiles)
         own = CorrectionScorer(features, n, spending.rng, always=across)
         count = self.chosen = self._rounds(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"
@@ -221,6 +222,16 @@ class FewStage:
             # What is unread may well lie above what was read: the student was sure.
             return model, described, words
         return replace(model, correction=own.correction), described, words
+
+    def _with_hubs(
+        self, i: Indices, j: Indices, values: NDArray[Any]
+    ) -> tuple[Indices, Indices, NDArray[Any]]:
+        """Return random pairs and, of two sets, more of what looks like hubs."""
+        spending, random = self.spending, (i, j, values)
+        told = spending.paid or len(spending.oracle.read.line_indices())
+        if self.purpose != "across" or self.prior is None or told:
+            return random
+        return _joined([random, read_hubs(spending, self.prior, random)])
 
     def _look_closer(self) -> None:
         """Buy more random pairs, and landmarks, where those drawn call for them."""
@@ -314,6 +325,13 @@ class FewStage:
 
     def _near(self, wanted: int) -> int:
         return 4 * int(self.spending.per_item(wanted)) + 24
+
+
+def _joined(
+    parts: list[tuple[Indices, Indices, NDArray[Any]]],
+) -> tuple[Indices, Indices, NDArray[Any]]:
+    i, j, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return i, j, values
 
 
 def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend | None:

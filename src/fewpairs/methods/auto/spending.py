@@ -19,6 +19,9 @@ RANDOM, UNIFORM, GUARD = "random", "uniform", "guard"
 # Random pairs that are read last: a share of the budget, from some 300 on (fewer do not
 # even tell a mean), up to 600.
 _LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
+# Share that these 300 may be at most, of one set and of two: there, what is returned is
+# ordered by the model, and few evaluations per left item are for what it puts first.
+_LAST_FEW, _LAST_ACROSS = 0.35, 0.08
 
 
 class Spending:
@@ -59,16 +62,17 @@ class Spending:
         read = oracle.read
         self.fresh = self.n - read.old
         self.paid = 0 if read.earlier is None else read.moments().number * self.calls
+        most = _LAST_FEW if oracle.cost.split is None else _LAST_ACROSS
         self.reserve = min(
             _LAST_MOST * self.calls,
             max(
                 int(_LAST_SHARE * budget),
-                min(_LAST_LEAST * self.calls, int(0.35 * budget)),
+                min(_LAST_LEAST * self.calls, int(most * budget)),
             ),
         )
         if read.earlier is not None:
-            most = self.reserve // self.calls
-            self.reserve = read.earlier.fair(read, GUARD, most) * self.calls
+            fair = read.earlier.fair(read, GUARD, self.reserve // self.calls)
+            self.reserve = fair * self.calls
         self.left = budget - self.reserve
         self.landmarks = oracle.read.line_indices()
         self._sampling = sampling

@@ -1,0 +1,58 @@
+"""Hubs: right items that are near most left ones are read more often, and found."""
+
+import numpy as np
+
+import fewpairs as fp
+
+M, N, HUBS = 300, 400, 4
+
+
+def world(seed, *, hubs=HUBS):
+    """Return a matrix of a weak prior, left effects, and a few hubs; and the prior."""
+    rng = np.random.default_rng(seed)
+    left, right = rng.standard_normal((M, 12)), rng.standard_normal((N, 12))
+    left /= np.linalg.norm(left, axis=1, keepdims=True)
+    right /= np.linalg.norm(right, axis=1, keepdims=True)
+    near = rng.permutation(N)[:hubs]
+    K = 0.3 * left @ right.T + 0.1 * rng.standard_normal((M, 1))
+    K += 0.08 * rng.standard_normal((M, N))
+    K[:, near] += 0.5
+    return K, (left, right), near
+
+
+def test_a_few_evaluations_per_left_item_find_what_is_near_all_of_them():
+    shares = []
+    for seed in range(4):
+        K, prior, near = world(seed)
+        approx = fp.approximate(None, K, budget="6/item", prior=prior, seed=seed)
+        assert approx.evaluations <= 6 * M
+        found = approx.neighbors(HUBS).indices
+        shares.append(np.isin(found, near).mean())
+    assert np.mean(shares) > 0.85
+
+
+def test_hubs_take_no_more_than_a_part_of_the_budget_where_there_are_none():
+    K, prior, _ = world(0, hubs=0)
+    approx = fp.approximate(None, K, budget="6/item", prior=prior)
+    assert approx.evaluations <= 6 * M
+    per_right = np.bincount(
+        approx.known.ends(approx.known.scattered()[0])[1] - M, minlength=N
+    )
+    assert per_right.max() < M / 2
+
+
+def test_of_many_more_right_items_than_random_pairs_none_is_looked_for():
+    K, prior, _ = world(0)
+    asked = []
+
+    def near(a, b):
+        asked.append((a, b))
+        return float(K[a, b])
+
+    few = range(20)
+    fp.approximate(
+        few, near, others=range(N), budget="20/item", prior=(prior[0][:20], prior[1])
+    )
+    most = np.bincount([b for _, b in asked], minlength=N).max()
+    assert len(asked) <= 400
+    assert most <= 14  # of 20: none is read with all of them

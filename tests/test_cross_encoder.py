@@ -15,7 +15,7 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.base import Interrupted  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
-from fewpairs.similarity.cross_encoder.bert_layers import Linear, PackedLinear  # noqa: E402
+from fewpairs.similarity.cross_encoder.products import Linear, PackedLinear  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_layers import TorchLayer  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler  # noqa: E402

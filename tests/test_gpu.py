@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="needs the torch extra")
 pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
-from fewpairs.similarity.cross_encoder.bert_layers import HalfLinear  # noqa: E402
+from fewpairs.similarity.cross_encoder.products import HalfLinear  # noqa: E402
 from tests.tiny_models import save_tiny, texts  # noqa: E402
 
 pytestmark = pytest.mark.skipif(

@@ -32,20 +32,13 @@ def save_tiny(
     """Save a random model and return its folder."""
     torch.manual_seed(seed)
     tokenizer = _tokenizer(kind, length)
-    offset = 2 if kind == "roberta" else 0
     config = transformers.AutoConfig.for_model(
         kind,
         vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        intermediate_size=64,
-        max_position_embeddings=length + offset,
-        type_vocab_size=2 if kind == "bert" else 1,
         num_labels=labels,
-        hidden_act=activation,
         pad_token_id=tokenizer.pad_token_id,
         initializer_range=0.25,
+        **_shape(kind, length, activation, heads, layers),
     )
     family = transformers.AutoModelForSequenceClassification
     if not head:
@@ -60,8 +53,69 @@ def save_tiny(
     return str(folder)
 
 
+# Families that a fast forward pass is for.
+FAMILIES = [
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "distilbert",
+    "electra",
+    "deberta-v2",
+    "modernbert",
+]
+# Those whose tokenizers join pairs as RoBERTa's does, without token types.
+_LIKE_ROBERTA = ("roberta", "xlm-roberta", "modernbert")
+
+
+def _shape(kind, length, activation, heads, layers):
+    if kind == "distilbert":
+        return {
+            "dim": 32,
+            "n_layers": layers,
+            "n_heads": heads,
+            "hidden_dim": 64,
+            "max_position_embeddings": length,
+            "activation": activation,
+        }
+    shape = {
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": heads,
+        "intermediate_size": 64,
+        "max_position_embeddings": length,
+        "hidden_act": activation,
+        "type_vocab_size": 2,
+    }
+    if kind in ("roberta", "xlm-roberta"):
+        shape |= {"max_position_embeddings": length + 2, "type_vocab_size": 1}
+    if kind == "electra":
+        shape |= {"embedding_size": 24}
+    if kind == "deberta-v2":  # as v3 has it
+        shape |= {
+            "type_vocab_size": 0,
+            "relative_attention": True,
+            "position_buckets": 8,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "pos_att_type": "p2c|c2p",
+            "position_biased_input": False,
+            "pooler_hidden_size": 32,
+        }
+    if kind == "modernbert":
+        shape |= {
+            "local_attention": 8,
+            "global_attn_every_n_layers": 2,
+            "layer_types": None,
+        }
+        shape |= dict.fromkeys(("bos_token_id", "cls_token_id"), 0)
+        shape |= dict.fromkeys(("eos_token_id", "sep_token_id"), 2)
+        del shape["type_vocab_size"], shape["hidden_act"]
+    return shape
+
+
 def _tokenizer(kind, length):
-    if kind == "bert":
+    like_bert = kind not in _LIKE_ROBERTA
+    if like_bert:
         names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
         pair = "[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1"
     else:
@@ -70,7 +124,7 @@ def _tokenizer(kind, length):
     letters = sorted(set("".join(WORDS)))
     entries = [*names, *WORDS, *letters, *(f"##{letter}" for letter in letters)]
     vocabulary = {word: t for t, word in enumerate(dict.fromkeys(entries))}
-    unknown = "[UNK]" if kind == "bert" else "<unk>"
+    unknown = "[UNK]" if like_bert else "<unk>"
     backend = Tokenizer(models.WordPiece(vocabulary, unk_token=unknown))
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -81,11 +135,11 @@ def _tokenizer(kind, length):
         special_tokens=[(name, vocabulary[name]) for name in (first, last)],
     )
     inputs = ["input_ids", "attention_mask"]
-    if kind == "bert":
+    if like_bert and kind != "distilbert":
         inputs.insert(1, "token_type_ids")
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend,
-        pad_token="[PAD]" if kind == "bert" else "<pad>",
+        pad_token="[PAD]" if like_bert else "<pad>",
         unk_token=unknown,
         cls_token=first,
         sep_token=last,

@@ -12,17 +12,25 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from fewpairs.similarity.cross_encoder.bert_layers import (
+from fewpairs.similarity.cross_encoder.encoder_parts import parts_of
+from fewpairs.similarity.cross_encoder.layers import attend, layers_of
+from fewpairs.similarity.cross_encoder.modern_forward import ModernForward
+from fewpairs.similarity.cross_encoder.pair_assembly import PaddedInputs
+from fewpairs.similarity.cross_encoder.products import (
     HalfLinear,
     Int8Linear,
     Linear,
     PackedLinear,
-    encoder_of,
-    layers_of,
 )
-from fewpairs.similarity.cross_encoder.pair_assembly import PaddedInputs
 
-__all__ = ["BertForward", "agree", "forward_of", "int8_forward", "plain_forward"]
+__all__ = [
+    "BertForward",
+    "agree",
+    "forward_of",
+    "int8_forward",
+    "lean_forward",
+    "plain_forward",
+]
 
 Forward = Callable[[PaddedInputs], Any]
 
@@ -36,13 +44,22 @@ def forward_of(model: Any, probes: list[PaddedInputs]) -> Forward:
     plain = plain_forward(model)
     for product in (PackedLinear, HalfLinear, Linear):
         try:
-            lean = BertForward(model, product)
+            lean = lean_forward(model, product)
             same = all(agree(lean(probe), plain(probe)) for probe in probes)
         except (AttributeError, TypeError, RuntimeError, ValueError):
             continue
         if same:
             return lean
     return plain
+
+
+def lean_forward(model: Any, product: type[Linear]) -> "BertForward | ModernForward":
+    """Return the lean forward pass for a model's family, made of such products.
+
+    Raises ``AttributeError`` for a family that has none.
+    """
+    modern = model.config.model_type == "modernbert"
+    return (ModernForward if modern else BertForward)(model, product)
 
 
 def int8_forward(model: Any) -> Forward:
@@ -52,7 +69,7 @@ def int8_forward(model: Any) -> Forward:
     with warnings.catch_warnings():  # of a successor that PyTorch does not have yet
         warnings.simplefilter("ignore")
         try:
-            return BertForward(model, Int8Linear)
+            return lean_forward(model, Int8Linear)
         except (AttributeError, TypeError, RuntimeError):
             quantize = torch.ao.quantization.quantize_dynamic
             return plain_forward(quantize(model, {torch.nn.Linear}, dtype=torch.qint8))
@@ -83,44 +100,36 @@ def agree(a: Any, b: Any) -> bool:
 
 
 class BertForward:
-    """The forward pass of a BERT or RoBERTa sequence classifier.
+    """The forward pass of a classifier that `encoder_parts` can read.
 
     ``product`` is the kind of linear layer. Raises ``AttributeError`` where the model
     is built differently, or is not of the device and precision that the product is for.
     """
 
     def __init__(self, model: Any, product: type[Linear]) -> None:
-        encoder = encoder_of(model)
-        self._embeddings = encoder.embeddings
-        self._pooler = getattr(encoder, "pooler", None)
-        self._classifier = model.classifier
+        parts = parts_of(model)
+        self._embed, self._classify = parts.embed, parts.classify
         self._attention = product.attention
         self.backend = f"torch, padded pairs, {product.words}"
-        *self._layers, self._last = layers_of(encoder, product)
+        *self._layers, self._last = layers_of(parts, product)
 
     def __call__(self, inputs: PaddedInputs) -> Any:
         """Return the logits, shape (pairs, labels)."""
-        x = self._embeddings(input_ids=inputs.ids, token_type_ids=inputs.types)
+        x = self._embed(inputs.ids, inputs.types, None)
         mask = None if inputs.mask is None else inputs.mask[:, None, None, :]
         with self._attention():
             for layer in self._layers:
-                q, k, v = _by_head(layer.parts(x), 3, layer.heads)
-                x = layer.rest(x, _attend(q, k, v, mask))
-            first, heads = x[:, :1], self._last.heads
-            (q,) = _by_head(self._last.query(first), 1, heads)
-            k, v = _by_head(self._last.key_value(x), 2, heads)
-            x = self._last.rest(first, _attend(q, k, v, mask))
-        # BERT pools the first token; RoBERTa's classifier takes it by itself.
-        return self._classifier(x if self._pooler is None else self._pooler(x))
+                three = _by_head(layer.parts(x), 3, layer.heads)
+                mixed = attend(*three, mask=mask, relative=layer.relative)
+                x = layer.rest(x, mixed)
+            first, last = x[:, :1], self._last
+            (q,) = _by_head(last.query(first), 1, last.heads)
+            k, v = _by_head(last.key_value(x), 2, last.heads)
+            mixed = attend(q, k, v, mask=mask, relative=last.relative)
+            x = last.rest(first, mixed)
+        return self._classify(x)
 
 
 def _by_head(parts: Any, count: int, heads: int) -> Any:
     """Cut rows into so many parts, each of shape (pairs, heads, tokens, width)."""
     return parts.view(*parts.shape[:2], count, heads, -1).permute(2, 0, 3, 1, 4)
-
-
-def _attend(q: Any, k: Any, v: Any, mask: Any) -> Any:
-    from torch.nn import functional
-
-    mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-    return mixed.transpose(1, 2).flatten(2)

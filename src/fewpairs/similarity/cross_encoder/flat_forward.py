@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from fewpairs.similarity.cross_encoder.bert_forward import agree
-from fewpairs.similarity.cross_encoder.bert_layers import encoder_of
+from fewpairs.similarity.cross_encoder.encoder_parts import parts_of
 from fewpairs.similarity.cross_encoder.flat_layers import (
     LastLayer,
+    RelativeLastLayer,
     TorchLayer,
 )
 from fewpairs.similarity.cross_encoder.flat_pairs import (
@@ -55,7 +56,7 @@ def flat_way(
 
 
 class FlatForward:
-    """The forward pass of a BERT or RoBERTa classifier of two layers or more.
+    """The forward pass of a classifier of two layers or more.
 
     Raises ``AttributeError`` where the model is built differently.
     """
@@ -63,30 +64,24 @@ class FlatForward:
     backend = "torch, packed pairs"
 
     def __init__(self, model: Any) -> None:
-        encoder = encoder_of(model)
-        self._embeddings = encoder.embeddings
-        self._pooler = getattr(encoder, "pooler", None)
-        self._classifier = model.classifier
-        *others, last = encoder.encoder.layer
+        parts = parts_of(model)
+        self._embed, self._classify = parts.embed, parts.classify
+        self._place = parts.place
+        *others, last = parts.layers
         if not others:
             msg = "a single layer has no queries of all tokens"
             raise AttributeError(msg)
         self._layers = [TorchLayer(layer) for layer in others]
-        self._last = LastLayer(last)
-        # RoBERTa counts places from its padding token on.
-        padding = encoder.embeddings.position_embeddings.padding_idx
-        self._place = 0 if padding is None else int(padding) + 1
+        relative = last.relative is not None
+        self._last = RelativeLastLayer(last) if relative else LastLayer(last)
         self.width = 4 * int(model.config.hidden_size)
 
     def first(self, ids: Any, types: Any, places: Any) -> KnownRows:
         """Return what the first layer reads of tokens, and makes of it."""
         import torch
 
-        states = self._embeddings(
-            input_ids=ids[None],
-            token_type_ids=None if types is None else types[None],
-            position_ids=places[None] + self._place,
-        )[0]
+        kinds = None if types is None else types[None]
+        states = self._embed(ids[None], kinds, places[None] + self._place)[0]
         parts = torch.empty(len(states), 3 * states.shape[1], dtype=states.dtype)
         for rows, out in zip(states.split(BIN), parts.split(BIN), strict=True):
             out.copy_(self._layers[0].parts(rows))
@@ -98,9 +93,7 @@ class FlatForward:
 
         seen = [self._see(each, inputs.parts) for each in inputs.bins]
         first, mixed = (torch.cat(rows) for rows in zip(*seen, strict=True))
-        x = self._last.rest(first, mixed)[:, None]
-        # BERT pools the first token; RoBERTa's classifier takes it by itself.
-        return self._classifier(x if self._pooler is None else self._pooler(x))
+        return self._classify(self._last.rest(first, mixed)[:, None])
 
     def _see(self, tokens: Bin, parts: Any) -> tuple[Any, Any]:
         """Return the first token of every pair, and what it sees in the last layer."""

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.similarity.cross_encoder.bert_layers import (
-    Layer,
-    Linear,
-    PackedLinear,
-)
+from fewpairs.similarity.cross_encoder.encoder_parts import LayerParts
+from fewpairs.similarity.cross_encoder.layers import Layer, attend
+from fewpairs.similarity.cross_encoder.products import Linear, PackedLinear
 
-__all__ = ["LastLayer", "TorchLayer"]
+__all__ = ["LastLayer", "RelativeLastLayer", "TorchLayer"]
 
 Integers = NDArray[np.int64]
 
@@ -20,11 +18,8 @@ Integers = NDArray[np.int64]
 class TorchLayer:
     """A layer of torch's own operations."""
 
-    def __init__(self, layer: Any) -> None:
-        try:
-            self._layer = Layer(layer, PackedLinear)
-        except (AttributeError, RuntimeError):
-            self._layer = Layer(layer, Linear)
+    def __init__(self, layer: LayerParts) -> None:
+        self._layer = _packed(layer)
 
     def parts(self, x: Any) -> Any:
         """Return queries, keys and values of all tokens, side by side."""
@@ -36,15 +31,15 @@ class TorchLayer:
         Those of token t are row ``rows[t]`` of ``parts``.
         """
         import torch
-        from torch.nn import functional
 
         parts = parts.index_select(0, torch.from_numpy(rows))
         done, start = [], 0
         for length, pairs in _runs(lengths):
             here = parts[start : start + length * pairs]
             cut = here.view(pairs, length, 3, self._layer.heads, -1)
-            mixed = functional.scaled_dot_product_attention(*cut.permute(2, 0, 3, 1, 4))
-            done.append(mixed.transpose(1, 2).reshape(len(here), -1))
+            three = cut.permute(2, 0, 3, 1, 4)
+            mixed = attend(*three, relative=self._layer.relative)
+            done.append(mixed.reshape(len(here), -1))
             start += length * pairs
         done.append(torch.zeros_like(x[start:]))
         return self._layer.rest(x, torch.cat(done))
@@ -59,15 +54,15 @@ class LastLayer:
     keys adds the same to all scores, that of the values is added once.
     """
 
-    def __init__(self, layer: Any) -> None:
-        own = layer.attention.self
+    def __init__(self, layer: LayerParts) -> None:
         self._layer = Layer(layer, Linear, last=True)
-        heads, width = int(own.num_attention_heads), own.key.weight.shape[1]
+        width = layer.key.weight.shape[1]
         weights = [
-            part.weight.detach().view(heads, -1, width) for part in (own.key, own.value)
+            part.weight.detach().view(layer.heads, -1, width)
+            for part in (layer.key, layer.value)
         ]
         self._key, self._value = weights[0], weights[1].transpose(1, 2)
-        self._value_bias = own.value.bias.detach()
+        self._value_bias = layer.value.bias.detach()
         self._scale = float(weights[0].shape[1] ** -0.5)
 
     def see(self, x: Any, lengths: Integers) -> tuple[Any, Any]:
@@ -91,6 +86,42 @@ class LastLayer:
     def rest(self, first: Any, mixed: Any) -> Any:
         """Return the output, a row per pair."""
         return self._layer.rest(first, mixed)
+
+
+class RelativeLastLayer:
+    """The same where distances matter: keys are then needed by themselves."""
+
+    def __init__(self, layer: LayerParts) -> None:
+        self._layer = _packed(layer, last=True)
+
+    def see(self, x: Any, lengths: Integers) -> tuple[Any, Any]:
+        """Return the first token of every pair, and what it makes of all."""
+        import torch
+
+        first = x.index_select(0, torch.from_numpy(np.cumsum(lengths) - lengths))
+        heads = self._layer.heads
+        query = self._layer.query(first).view(len(first), heads, 1, -1)
+        both = self._layer.key_value(x)
+        done, start, pair = [], 0, 0
+        for length, pairs in _runs(lengths):
+            here = both[start : start + length * pairs]
+            k, v = here.view(pairs, length, 2, heads, -1).permute(2, 0, 3, 1, 4)
+            q = query[pair : pair + pairs]
+            done.append(attend(q, k, v, relative=self._layer.relative)[:, 0])
+            start, pair = start + length * pairs, pair + pairs
+        return first, torch.cat(done)
+
+    def rest(self, first: Any, mixed: Any) -> Any:
+        """Return the output, a row per pair."""
+        return self._layer.rest(first, mixed)
+
+
+def _packed(layer: LayerParts, *, last: bool = False) -> Layer:
+    """Return a layer of packed products, or of plain ones where there are none."""
+    try:
+        return Layer(layer, PackedLinear, last=last)
+    except (AttributeError, RuntimeError):
+        return Layer(layer, Linear, last=last)
 
 
 def _runs(lengths: Integers) -> list[tuple[int, int]]:

@@ -1,19 +1,10 @@
-"""The layers of BERT-like classifiers, and the products that they are made of."""
+"""Products: linear layers with their activation, for a device and a precision."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-__all__ = [
-    "HalfLinear",
-    "Int8Linear",
-    "Layer",
-    "Linear",
-    "PackedLinear",
-    "encoder_of",
-    "is_gelu",
-    "layers_of",
-]
+__all__ = ["HalfLinear", "Int8Linear", "Linear", "PackedLinear", "is_gelu"]
 
 _TOKENS_EXPECTED = 1_024  # of a batch: a hint for the order of packed weights
 
@@ -25,7 +16,8 @@ class Linear:
     words = "plain products"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
-        self._weight, self._bias = weight.detach(), bias.detach()
+        self._weight = weight.detach()
+        self._bias = None if bias is None else bias.detach()
         self._activation = activation
 
     def __call__(self, x: Any) -> Any:
@@ -70,7 +62,7 @@ class HalfLinear(Linear):
             msg = "for half precision on a GPU"
             raise AttributeError(msg)
         super().__init__(weight, bias, activation)
-        self._fused = is_gelu(activation)
+        self._fused = bias is not None and is_gelu(activation)
 
     def __call__(self, x: Any) -> Any:
         """Return the activated product."""
@@ -133,7 +125,8 @@ class Int8Linear(Linear):
         scales = (exact.abs().amax(dim=1).clamp_min(1e-12) / 127).double()
         middle = torch.zeros(len(scales), dtype=torch.long)
         small = torch.quantize_per_channel(exact, scales, middle, 0, torch.qint8)
-        self._weight = torch.ops.quantized.linear_prepack(small, self._bias.float())
+        bias = None if bias is None else self._bias.float()
+        self._weight = torch.ops.quantized.linear_prepack(small, bias)
         # Without these instructions sums of 16 bits overflow, and one bit is given up.
         wide = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
         self._reduce = not wide()
@@ -155,61 +148,3 @@ def is_gelu(activation: Any) -> bool:
         return False
     x = torch.linspace(-4.0, 4.0, 33)
     return bool(torch.equal(activation(x), torch.nn.functional.gelu(x)))
-
-
-def encoder_of(model: Any) -> Any:
-    """Return the encoder of a classifier, or raise ``AttributeError``."""
-    if model.training or getattr(model.config, "is_decoder", False):
-        msg = "only an encoder in evaluation mode"
-        raise AttributeError(msg)
-    return getattr(model, model.base_model_prefix)
-
-
-def layers_of(encoder: Any, product: type[Linear]) -> "list[Layer]":
-    """Return the layers of an encoder, made of such products."""
-    *others, last = encoder.encoder.layer
-    layers = [Layer(layer, product) for layer in others]
-    return [*layers, Layer(last, product, last=True)]
-
-
-class Layer:
-    """One layer: attention, then the feed-forward part, each with its residual."""
-
-    def __init__(
-        self, layer: Any, product: type[Linear], *, last: bool = False
-    ) -> None:
-        import torch
-
-        attention = layer.attention.self
-        parts = (attention.query, attention.key, attention.value)
-        weight = torch.cat([part.weight for part in parts])
-        bias = torch.cat([part.bias for part in parts])
-        width = weight.shape[1]
-        self.heads = int(attention.num_attention_heads)
-        if last:  # asks one question of all tokens
-            self._query = product(weight[:width], bias[:width])
-            self._key_value = product(weight[width:], bias[width:])
-        else:
-            self._all_parts = product(weight, bias)
-        projection, up, down = layer.attention.output, layer.intermediate, layer.output
-        self._projection = product(projection.dense.weight, projection.dense.bias)
-        self._up = product(up.dense.weight, up.dense.bias, up.intermediate_act_fn)
-        self._down = product(down.dense.weight, down.dense.bias)
-        self._norms = projection.LayerNorm, down.LayerNorm
-
-    def parts(self, x: Any) -> Any:
-        """Return queries, keys and values of all tokens, side by side."""
-        return self._all_parts(x)
-
-    def query(self, first: Any) -> Any:
-        """Return queries of the first tokens, of the last layer."""
-        return self._query(first)
-
-    def key_value(self, x: Any) -> Any:
-        """Return keys and values of all tokens, of the last layer."""
-        return self._key_value(x)
-
-    def rest(self, x: Any, mixed: Any) -> Any:
-        """Return what comes after attention."""
-        x = self._norms[0](self._projection.plus(mixed, x))
-        return self._norms[1](self._down.plus(self._up(x), x))

@@ -15,7 +15,6 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.base import Interrupted  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
-from fewpairs.similarity.cross_encoder.products import Linear, PackedLinear  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_layers import TorchLayer  # noqa: E402
 from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler, plan_flat  # noqa: E402
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler  # noqa: E402
@@ -24,6 +23,7 @@ from fewpairs.similarity.cross_encoder.pair_batches import (  # noqa: E402
     cut_pairs,
     plan_batches,
 )
+from fewpairs.similarity.cross_encoder.products import Linear, PackedLinear  # noqa: E402
 from tests.tiny_models import save_tiny, texts  # noqa: E402
 
 KINDS = ["bert", "roberta"]

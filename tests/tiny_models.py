@@ -146,3 +146,58 @@ def _tokenizer(kind, length):
         model_max_length=length,
         model_input_names=inputs,
     )
+
+
+CAUSAL = ["qwen3", "qwen2", "gemma"]
+
+
+def save_tiny_causal(folder, kind="qwen3", *, seed=0, head=True, **changes):
+    """Save a random causal language model of characters, and return its folder."""
+    torch.manual_seed(seed)
+    tokenizer = _characters()
+    shape = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 3,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "max_position_embeddings": 1_024,
+        "tie_word_embeddings": False,
+        "initializer_range": 0.25,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "pad_token_id": tokenizer.pad_token_id,
+    }
+    config = transformers.AutoConfig.for_model(kind, **(shape | changes))
+    family = transformers.AutoModelForCausalLM if head else transformers.AutoModel
+    family.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def _characters():
+    """Words of a few letters that are joined as GPT's tokenizers join them."""
+    special = ["<pad>", "<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
+    words = ["yes", "no", "Yes", "No", "0", "1", *WORDS]
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {t: n for n, t in enumerate(dict.fromkeys([*special, *alphabet]))}
+    merges = []
+    for word in words:  # joined from the left, letter by letter
+        for start in ("", "Ġ"):
+            for end in range(1, len(start + word)):
+                pair = (start + word)[:end], (start + word)[end]
+                if "".join(pair) not in vocabulary:
+                    vocabulary["".join(pair)] = len(vocabulary)
+                    merges.append(pair)
+    backend = Tokenizer(models.BPE(vocabulary, merges))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token="<pad>",
+        bos_token="<bos>",
+        eos_token="<eos>",
+        additional_special_tokens=special[3:],
+        model_max_length=1_024,
+    )

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fewpairs.run.jobs import duplicates, neighbors
     from fewpairs.run.match import match
     from fewpairs.similarity.asynchronous import from_async
+    from fewpairs.similarity.causal_reranker.scorer import CausalReranker
     from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
     from fewpairs.similarity.judge.judge import Judge
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
@@ -56,6 +57,7 @@ __all__ = [
     "Approximation",
     "Auto",
     "BudgetError",
+    "CausalReranker",
     "Certificate",
     "Cosine",
     "CrossEncoder",
@@ -100,6 +102,7 @@ _LAZY = {
     "match": "fewpairs.run.match",
     "neighbors": "fewpairs.run.jobs",
     "from_async": "fewpairs.similarity.asynchronous",
+    "CausalReranker": "fewpairs.similarity.causal_reranker",
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
     "Judge": "fewpairs.similarity.judge",
     "PairMLP": "fewpairs.similarity.pair_mlp",

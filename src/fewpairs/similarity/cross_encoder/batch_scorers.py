@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fewpairs.errors import SimilarityError
-from fewpairs.similarity.cross_encoder.flat_pairs import BIN, FlatAssembler
-from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler
+from fewpairs.similarity.cross_encoder.flat_pairs import BIN
 from fewpairs.similarity.cross_encoder.pair_batches import Batch
 
 __all__ = ["BatchScorer", "Result", "free_tokens", "run_batch_scorers"]
@@ -32,15 +31,18 @@ class BatchScorer:
     """A device that scores batches: an assembler and a forward pass on a device.
 
     ``tokens`` is how many tokens a batch may have. It is halved whenever memory runs
-    out, and stays so.
+    out, and stays so. ``call`` is what messages call the similarity.
     """
 
     def __init__(
         self,
-        assembler: PairAssembler | FlatAssembler,
+        assembler: Any,
         forward: Callable[[Any], Any],
         tokens: int,
+        *,
+        call: str = "fewpairs.CrossEncoder",
     ) -> None:
+        self.call = call
         self.assembler = assembler
         self.forward = forward
         self.tokens = tokens
@@ -58,7 +60,7 @@ class BatchScorer:
             except (_out_of_memory(), MemoryError) as error:
                 if rows == 1:
                     msg = (
-                        "fewpairs.CrossEncoder: out of memory with a single pair of "
+                        f"{self.call}: out of memory with a single pair of "
                         f"{part.length} tokens. Use a smaller model or dtype, or a "
                         "device with more free memory."
                     )

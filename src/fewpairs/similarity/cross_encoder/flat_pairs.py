@@ -22,7 +22,15 @@ from fewpairs.similarity.cross_encoder.pair_batches import (
     TokenTable,
 )
 
-__all__ = ["BIN", "Bin", "FlatAssembler", "FlatInputs", "FlatPairs", "plan_flat"]
+__all__ = [
+    "BIN",
+    "Bin",
+    "FlatAssembler",
+    "FlatInputs",
+    "FlatPairs",
+    "plan_flat",
+    "spread",
+]
 
 Integers = NDArray[np.int64]
 
@@ -136,7 +144,7 @@ class FlatAssembler:
 
         sizes = pairs.sizes.ravel()[which]
         places = _offsets(pairs.sizes).ravel()[which]
-        tokens = self._flat[_spread(pairs.sources.ravel()[which], sizes)]
+        tokens = self._flat[spread(pairs.sources.ravel()[which], sizes)]
         types = self._template.types
         kinds = None
         if types is not None:
@@ -145,7 +153,7 @@ class FlatAssembler:
         known = self._first(
             torch.from_numpy(tokens.astype(np.int64)),
             kinds,
-            torch.from_numpy(_spread(places, sizes)),
+            torch.from_numpy(spread(places, sizes)),
         )
         begins = np.cumsum(sizes) - sizes
         return pairs._replace(known=known, rows=begins[of].reshape(pairs.sizes.shape))
@@ -169,7 +177,7 @@ def _bin(known: KnownRows, rows: Integers, sizes: Integers) -> Bin:
     total = int(sizes.sum())
     almost = 0.8 * BIN < total < BIN
     at = np.zeros(BIN if almost else -(-total // _ROUND) * _ROUND, dtype=np.int64)
-    at[:total] = _spread(rows.ravel(), sizes.ravel())
+    at[:total] = spread(rows.ravel(), sizes.ravel())
     states = known.states.index_select(0, torch.from_numpy(at))
     return Bin(states, at, sizes.sum(axis=1))
 
@@ -239,7 +247,7 @@ def _different(pairs: FlatPairs) -> tuple[Integers, Integers]:
     return which, of
 
 
-def _spread(starts: Integers, sizes: Integers) -> Integers:
+def spread(starts: Integers, sizes: Integers) -> Integers:
     """Return start, start + 1, … of every segment, as many as its size."""
     ends = np.cumsum(sizes)
     total = int(ends[-1])

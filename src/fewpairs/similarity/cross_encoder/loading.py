@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 
 from fewpairs.errors import InputError, MissingExtraError
 
-__all__ = ["Classifier", "default_activation", "load_classifier", "require"]
+__all__ = [
+    "Classifier",
+    "default_activation",
+    "load_classifier",
+    "load_model",
+    "longest",
+    "require",
+]
 
 _CALL = "fewpairs.CrossEncoder"
 
@@ -36,32 +43,16 @@ def require(call: str, *libraries: str) -> None:
 
 
 def load_classifier(name: str, *, local_files_only: bool = False) -> Classifier:
-    """Load a sequence classifier from a folder, the local cache or the hub.
+    """Load a sequence classifier from a folder, the local cache or the hub."""
+    from transformers import AutoModelForSequenceClassification
 
-    A name that looks like a path must be a folder. Any other name is looked for in
-    the local cache first, and on the hub only if it is not there.
-    """
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    def load(*, offline: bool) -> tuple[Any, Any, Any]:
-        options: dict[str, Any] = {"local_files_only": offline}
-        model, info = AutoModelForSequenceClassification.from_pretrained(
-            name, output_loading_info=True, dtype="float32", **options
-        )
-        return model, info, AutoTokenizer.from_pretrained(name, **options)
-
-    local = _check_path(name)
-    with _quiet():
-        try:
-            model, info, tokenizer = load(offline=True)
-        except (OSError, ValueError) as error:
-            if local or local_files_only:
-                raise InputError(_why_not(name, error)) from error
-            try:
-                model, info, tokenizer = load(offline=False)
-            except (OSError, ValueError) as again:
-                raise InputError(_why_not(name, again)) from again
-    missing = sorted(info["missing_keys"])
+    model, missing, tokenizer = load_model(
+        name,
+        AutoModelForSequenceClassification,
+        call=_CALL,
+        kind="sequence-classification",
+        local_files_only=local_files_only,
+    )
     if missing:
         msg = (
             f"{_CALL}: {name!r} has no trained classification head: its checkpoint "
@@ -69,8 +60,44 @@ def load_classifier(name: str, *, local_files_only: bool = False) -> Classifier:
             "sequence-classification model, or fine-tune this one first."
         )
         raise InputError(msg)
+    return Classifier(model, tokenizer, longest(model, tokenizer))
+
+
+def load_model(
+    name: str,
+    family: Any,
+    *,
+    call: str,
+    kind: str,
+    local_files_only: bool,
+) -> tuple[Any, list[str], Any]:
+    """Return a model in float32, what its checkpoint lacks, and its tokenizer.
+
+    A name that looks like a path must be a folder. Any other name is looked for in
+    the local cache first, and on the hub only if it is not there.
+    """
+    from transformers import AutoTokenizer
+
+    def load(*, offline: bool) -> tuple[Any, Any, Any]:
+        options: dict[str, Any] = {"local_files_only": offline}
+        model, info = family.from_pretrained(
+            name, output_loading_info=True, dtype="float32", **options
+        )
+        return model, info, AutoTokenizer.from_pretrained(name, **options)
+
+    local = _check_path(name, call)
+    with _quiet():
+        try:
+            model, info, tokenizer = load(offline=True)
+        except (OSError, ValueError) as error:
+            if local or local_files_only:
+                raise InputError(_why_not(name, error, call, kind)) from error
+            try:
+                model, info, tokenizer = load(offline=False)
+            except (OSError, ValueError) as again:
+                raise InputError(_why_not(name, again, call, kind)) from again
     model.eval()
-    return Classifier(model, tokenizer, _max_length(model, tokenizer))
+    return model, sorted(info["missing_keys"]), tokenizer
 
 
 def default_activation(name: str, config: Any) -> str:
@@ -97,7 +124,7 @@ def default_activation(name: str, config: Any) -> str:
     return kind
 
 
-def _check_path(name: str) -> bool:
+def _check_path(name: str, call: str) -> bool:
     """Tell whether ``name`` is a folder; refuse a path that is none."""
     if name and Path(name).is_dir():
         return True
@@ -106,23 +133,23 @@ def _check_path(name: str) -> bool:
     )
     if looks_like_path or not name or Path(name).exists():
         msg = (
-            f"{_CALL}: {name!r} is not a folder. Pass the folder of a saved model "
+            f"{call}: {name!r} is not a folder. Pass the folder of a saved model "
             "(with config.json and weights) or a name on the Hugging Face hub."
         )
         raise InputError(msg)
     return False
 
 
-def _why_not(name: str, error: Exception) -> str:
+def _why_not(name: str, error: Exception, call: str, kind: str) -> str:
     first = (str(error).strip().splitlines() or ["no reason given"])[0]
     return (
-        f"{_CALL}: cannot load {name!r}: {first:.200} Pass the folder of a saved "
-        "sequence-classification model with its tokenizer, or a name on the Hugging "
-        "Face hub that is cached or can be downloaded."
+        f"{call}: cannot load {name!r}: {first:.200} Pass the folder of a saved "
+        f"{kind} model with its tokenizer, or a name on the Hugging Face hub that is "
+        "cached or can be downloaded."
     )
 
 
-def _max_length(model: Any, tokenizer: Any) -> int:
+def longest(model: Any, tokenizer: Any) -> int:
     """Return the most tokens of a pair: the tokenizer's limit and the model's."""
     limits = [int(tokenizer.model_max_length)]
     positions = getattr(model.config, "max_position_embeddings", None)

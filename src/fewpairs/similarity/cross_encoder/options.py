@@ -20,7 +20,7 @@ __all__ = [
 _CALL = "fewpairs.CrossEncoder"
 
 
-def choose_devices(device: str | None) -> list[Any]:
+def choose_devices(device: str | None, call: str = _CALL) -> list[Any]:
     """Return the devices that are asked for, or all GPUs, or the CPU."""
     import torch
 
@@ -30,11 +30,11 @@ def choose_devices(device: str | None) -> list[Any]:
         wanted = torch.device(device)
     except (RuntimeError, TypeError, ValueError, OverflowError) as error:
         got = f"unknown device {shown(device)}"
-        msg = f"{_CALL}: {got}. Pass 'cpu', 'cuda' or 'cuda:0'."
+        msg = f"{call}: {got}. Pass 'cpu', 'cuda' or 'cuda:0'."
         raise InputError(msg) from error
     count = torch.cuda.device_count()
     if wanted.type == "cuda" and (wanted.index or 0) >= count:
-        msg = f"{_CALL}: device {device!r}, but torch sees {count} GPUs. Pass 'cpu'."
+        msg = f"{call}: device {device!r}, but torch sees {count} GPUs. Pass 'cpu'."
         raise InputError(msg)
     if wanted.type == "cuda" and wanted.index is None:
         return [torch.device("cuda", index) for index in range(count)]

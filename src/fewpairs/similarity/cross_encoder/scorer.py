@@ -1,7 +1,5 @@
 """Cross-encoders: a transformer that reads both texts at once."""
 
-import copy
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -9,15 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_flag, check_path, check_whole
-from fewpairs.errors import FewpairsWarning
-from fewpairs.interrupts import exposed, shut
-from fewpairs.similarity.base import Interrupted, Scorer, Similarity, check_texts
-from fewpairs.similarity.cross_encoder.batch_scorers import (
-    BatchScorer,
-    Result,
-    free_tokens,
-    run_batch_scorers,
-)
+from fewpairs.similarity.base import Scorer, Similarity, check_texts
+from fewpairs.similarity.cross_encoder.batch_scorers import BatchScorer, free_tokens
+from fewpairs.similarity.cross_encoder.batched_scorer import BatchedScorer
 from fewpairs.similarity.cross_encoder.bert_forward import (
     forward_of,
     int8_forward,
@@ -41,6 +33,7 @@ from fewpairs.similarity.cross_encoder.pair_batches import (
     cut_pairs,
     plan_batches,
 )
+from fewpairs.similarity.cross_encoder.replicas import replicas
 from fewpairs.types import Indices
 
 __all__ = ["CrossEncoder"]
@@ -140,7 +133,7 @@ class CrossEncoder(Similarity):
         self.rounding = _ROUNDING[self.dtype]
         self.bounds = None if self.activation == "identity" else (0.0, 1.0)
         self._tokenizer = loaded.tokenizer
-        self._models = _replicas(loaded.model, self._devices, self.dtype)
+        self._models = replicas(loaded.model, self._devices, self.dtype)
 
     @property
     def name(self) -> str:
@@ -202,77 +195,35 @@ class CrossEncoder(Similarity):
         return self.max_length - self.template.special
 
 
-class _CrossScorer(Scorer):
-    """Pairs of tokenized texts, scored in batches of equal length.
-
-    Attributes
-    ----------
-    long_texts
-        Texts that are over the model's length by themselves.
-    truncated
-        Pairs that were cut to the model's length so far, orders counted singly.
-    """
-
-    dtype = np.dtype(np.float32)
+class _CrossScorer(BatchedScorer):
+    """Pairs of tokenized texts, scored in batches of equal length."""
 
     def __init__(self, similarity: CrossEncoder, table: TokenTable) -> None:
-        self.n = len(table.lengths)
         self._similarity = similarity
         self._table = table
         self._longest = similarity.max_length - similarity.template.special
-        self._batch_scorers = similarity.batch_scorers(table)
-        gpu = self._batch_scorers[0].assembler.device.type == "cuda"
-        self.chunk = 1 << 18 if gpu else 1 << 14
-        first = self._batch_scorers[0]
-        how = getattr(first.forward, "backend", "transformers")
-        self.backend = f"{how}, on {first.assembler.device}"
+        super().__init__(
+            len(table.lengths),
+            similarity.batch_scorers(table),
+            similarity.finish,
+            symmetric=similarity.symmetric,
+            long_texts=int(np.count_nonzero(table.lengths > self._longest)),
+            max_length=similarity.max_length,
+        )
+        self.chunk = 1 << 18 if self.on_gpu else 1 << 14
         # Below this number, padding a batch costs less than starting one more.
-        self._few = 512 if gpu else 8
-        self.truncated = 0
-        self.long_texts = int(np.count_nonzero(table.lengths > self._longest))
-        self._warned = False
-        if self.long_texts:
-            self._warn(f"{self.long_texts:,} of {self.n:,} texts are")
-
-    def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
-        if not self._similarity.symmetric:
-            return self._score(i, j)
-        # One order of the two first, so that (i, j) and (j, i) are the same request.
-        low, high = np.minimum(i, j), np.maximum(i, j)
-        other = np.flatnonzero(low != high)
-        first = np.concatenate([low, high[other]])
-        second = np.concatenate([high, low[other]])
-        try:
-            both = self._score(first, second)
-        except Interrupted as stop:
-            raise Interrupted(_average(stop.values, other), stop.cause) from stop
-        return _average(both, other)
+        self._few = 512 if self.on_gpu else 8
 
     def _score(self, i: Indices, j: Indices) -> NDArray[Any]:
         if not len(i):
             return np.empty(0, dtype=np.float32)
-        shut()  # but while batches are scored
         template = self._similarity.template
         cuts = cut_pairs(
             self._table, i, j, room=self._longest, cut_left=template.cut_left
         )
         self._count(cuts.truncated)
         order, batches = self._plan(cuts.totals(template.special))
-        done: list[Result] = []
-        out = np.full(len(i), np.nan, dtype=np.float32)
-        try:
-            with exposed:
-                run_batch_scorers(
-                    self._batch_scorers,
-                    self._prepare(cuts.table[:, order]),
-                    batches,
-                    done,
-                )
-        except BaseException as error:
-            self._collect(done, order, out)
-            raise Interrupted(out, error) from error
-        self._collect(done, order, out)
-        return out
+        return self._run(cuts.table, order, batches)
 
     def _plan(self, totals: Indices) -> tuple[Indices, list[Batch]]:
         """Return an order of the pairs, and its batches."""
@@ -285,68 +236,8 @@ class _CrossScorer(Scorer):
             totals[order], tokens=tokens, few=self._few, longest=longest
         )
 
-    def _prepare(self, table: NDArray[np.int64]) -> list[Any]:
-        """Prepare pairs for every scorer, once per device."""
-        import torch
-
-        assemblers = {
-            scorer.assembler.device: scorer.assembler for scorer in self._batch_scorers
-        }
-        with torch.inference_mode():
-            ready = {device: one.prepare(table) for device, one in assemblers.items()}
-        return [ready[scorer.assembler.device] for scorer in self._batch_scorers]
-
-    def _collect(self, done: list[Result], order: Indices, out: NDArray[Any]) -> None:
-        """Copy the scores to the host, once per device."""
-        import torch
-
-        devices = {result.scores.device for result in done}
-        for device in devices:
-            mine = [result for result in done if result.scores.device == device]
-            with torch.inference_mode():
-                logits = torch.cat([result.scores for result in mine])
-                values = self._similarity.finish(logits).cpu().numpy()
-            places = [order[r.batch.start : r.batch.stop] for r in mine]
-            out[np.concatenate(places)] = values
-
-    def _count(self, truncated: int) -> None:
-        self.truncated += truncated
-        if truncated:
-            self._warn(f"{truncated:,} pairs are")
-
-    def _warn(self, what: str) -> None:
-        if self._warned:
-            return
-        self._warned = True
-        warnings.warn(
-            f"{_CALL}: {what} over the model's length of {self._similarity.max_length} "
-            "tokens and truncated. Shorten the texts, or take a model for longer ones. "
-            "The scorer's .truncated counts the pairs.",
-            FewpairsWarning,
-            stacklevel=4,
-        )
-
-
-def _average(both: NDArray[Any], other: Indices) -> NDArray[Any]:
-    """Average the first values with those of the other order, which follow them."""
-    pairs = len(both) - len(other)
-    values = both[:pairs].copy()
-    values[other] = 0.5 * (values[other] + both[pairs:])
-    return values
-
 
 def _probe(table: TokenTable, room: int) -> NDArray[np.int64]:
     """Return two pairs of different lengths: the longest text and the shortest."""
     ends = np.array([int(table.lengths.argmax()), int(table.lengths.argmin())])
     return cut_pairs(table, ends, ends[[0, 0]], room=room, cut_left=False).table
-
-
-def _replicas(model: Any, devices: list[Any], dtype: str) -> list[Any]:
-    """Return the model once per device, in its precision."""
-    import torch
-
-    if dtype == "int8":  # products are made of 8 bits, all else is float32
-        return [model.float()]
-    model = model.to(getattr(torch, dtype))
-    others = [copy.deepcopy(model).to(device) for device in devices[1:]]
-    return [model.to(devices[0]), *others]

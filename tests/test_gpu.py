@@ -1,5 +1,8 @@
 """What only a GPU can show: half precision, memory that runs out, several devices."""
 
+from importlib.util import find_spec
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,17 +12,26 @@ torch = pytest.importorskip("torch", reason="needs the torch extra")
 pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.similarity.cross_encoder.bert_forward import BertForward, plain_forward  # noqa: E402
-from fewpairs.similarity.cross_encoder.products import HalfLinear  # noqa: E402
-from tests.tiny_models import save_tiny, texts  # noqa: E402
+from fewpairs.similarity.cross_encoder.modern_forward import ModernForward  # noqa: E402
+from fewpairs.similarity.cross_encoder.packed_forward import PackedForward  # noqa: E402
+from tests.tiny_models import (  # noqa: E402
+    CAUSAL,
+    FAMILIES,
+    save_tiny,
+    save_tiny_causal,
+    texts,
+)
 
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="torch sees no GPU"
 )
 
-KINDS = ["bert", "roberta"]
+HAS_TRITON = find_spec("triton") is not None
+# Those whose attention is their own go in batches of one length.
+OWN_ATTENTION = {"deberta-v2": BertForward, "modernbert": ModernForward}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=FAMILIES)
 def folder(request, tmp_path):
     return save_tiny(tmp_path / request.param, request.param)
 
@@ -38,20 +50,90 @@ def blocks(folder, n=40, **options):
 def test_equals_the_cpu_to_its_precision(folder, dtype, limit):
     ours, exact, everything = blocks(folder, dtype=dtype)
     forward = ours._batch_scorers[0].forward
-    assert isinstance(forward, BertForward)
-    assert isinstance(forward._last._up, HalfLinear) == (dtype != "float32")
-    assert np.ptp(exact) > 0.1, "the tiny model tells nothing apart"
+    packed = PackedForward if HAS_TRITON and dtype != "float32" else BertForward
+    assert isinstance(forward, OWN_ATTENTION.get(Path(folder).name, packed))
+    assert np.ptp(exact) > 2e-3, "the tiny model tells nothing apart"
     assert np.abs(ours.block(everything, everything) - exact).max() < limit
+    order = np.random.default_rng(0).permutation(1_600)[:300]
+    i, j = np.divmod(order, 40)
+    assert np.abs(ours.pairs(i, j) - exact[i, j]).max() < limit
 
 
-def test_padded_batches_equal_full_ones(folder):
-    ours, exact, everything = blocks(folder)
-    ours._few = 10**6  # everything is one batch, padded
-    assert np.abs(ours.block(everything, everything) - exact).max() < 5e-3
+@pytest.mark.parametrize("length", [60, 125, 300])
+def test_lengths_that_need_other_kernels_equal_the_cpu(tmp_path, length):
+    for kind in ("xlm-roberta", "modernbert", "deberta-v2"):
+        folder = save_tiny(tmp_path / kind, kind, length=2 * length + 8)
+        items = texts(24, longest=length)
+        everything = np.arange(24)
+        exact = fp.CrossEncoder(folder, device="cpu").bind(items)
+        ours = fp.CrossEncoder(folder, device="cuda:0").bind(items)
+        got = ours.block(everything, everything)
+        assert np.abs(got - exact.block(everything, everything)).max() < 5e-3
 
 
-def test_real_out_of_memory_halves_the_batch_and_goes_on(folder):
-    ours, exact, everything = blocks(folder, n=1_000, batch_tokens=1 << 30)
+@pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
+@pytest.mark.parametrize(
+    ("dtype", "limit"), [(torch.float16, 8e-3), (torch.bfloat16, 6e-2)]
+)
+@pytest.mark.parametrize(("width", "heads"), [(384, 12), (96, 3), (1_024, 16)])
+@pytest.mark.parametrize("longest", [20, 64, 128])
+def test_passes_equal_their_twins(dtype, limit, width, heads, longest):
+    from fewpairs.kernels.encoder import passes, reference
+
+    torch.manual_seed(longest)
+
+    def numbers(*shape):
+        return torch.randn(*shape, device="cuda", dtype=dtype)
+
+    lengths = torch.randint(1, longest + 1, (50,), device="cuda")
+    lengths[0] = longest
+    ends = lengths.cumsum(0).int()
+    starts = torch.cat([ends.new_zeros(1), ends])
+    tokens = int(ends[-1])
+    norm = torch.nn.LayerNorm(width, eps=1e-12).to("cuda", dtype)
+    norm.weight.data.copy_(numbers(width))
+    norm.bias.data.copy_(numbers(width))
+    ids, kinds, places = torch.randint(2, (3, tokens), device="cuda")
+    tables = numbers(50, width), numbers(2, width), numbers(20, width), 2
+    how = {"heads": heads, "longest": longest}
+    x, y, q = numbers(tokens, width), numbers(tokens, width), numbers(50, width)
+    three, both = numbers(tokens, 3 * width), numbers(tokens, 2 * width)
+    with torch.inference_mode():
+        for name, given, named in [
+            ("add_norm", (x, y, norm), {}),
+            ("embed_norm", (ids, kinds, places, tables, norm), {}),
+            ("embed_norm", (ids, None, places, tables, norm), {}),
+            ("attend", (three, starts), how),
+            ("attend_first", (q, both, starts), how),
+        ]:
+            got = getattr(passes, name)(*given, **named).float()
+            expected = getattr(reference, name)(*given, **named).float()
+            off = (got - expected).abs().max() / expected.abs().max()
+            assert off < limit, name
+
+
+@pytest.mark.parametrize("kind", CAUSAL)
+@pytest.mark.parametrize(
+    ("dtype", "limit"), [("float32", 1e-5), ("float16", 5e-3), ("bfloat16", 3e-2)]
+)
+def test_causal_rerankers_equal_the_cpu_to_its_precision(tmp_path, kind, dtype, limit):
+    folder = save_tiny_causal(tmp_path / kind, kind, head_dim=32)
+    items = texts(12, longest=9)
+    everything = np.arange(12)
+    exact = fp.CausalReranker(folder, device="cpu").bind(items)
+    ours = fp.CausalReranker(folder, device="cuda:0", dtype=dtype).bind(items)
+    assert ours.backend == "transformers' layers, shared prefixes, on cuda:0"
+    exact = exact.block(everything, everything)
+    assert np.ptp(exact) > 0.01, "the tiny model tells nothing apart"
+    assert np.abs(ours.block(everything, everything) - exact).max() < limit
+    i, j = np.array([3, 7, 3, 1]), np.array([2, 2, 9, 1])
+    assert np.abs(ours.pairs(i, j) - exact[i, j]).max() < limit
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert"])
+def test_real_out_of_memory_halves_the_batch_and_goes_on(tmp_path, kind):
+    folder = save_tiny(tmp_path / kind, kind)
+    ours, exact, everything = blocks(folder, n=400, batch_tokens=1 << 30)
     each = ours._batch_scorers[0]
     tokens = each.tokens
     _, total = torch.cuda.mem_get_info(0)
@@ -86,7 +168,8 @@ def test_the_lean_forward_equals_the_plain_one(folder):
     assert np.abs(ours.block(everything, everything) - lean).max() < 1e-5
 
 
-def test_a_process_a_gpu_gives_what_this_process_gives(folder):
+def test_a_process_a_gpu_gives_what_this_process_gives(tmp_path):
+    folder = save_tiny(tmp_path / "m", "roberta")
     items = texts(60)
     similarity = fp.CrossEncoder(folder, symmetric=True)
     here = fp.approximate(items, similarity, method="nystrom", budget=0.5)

@@ -195,9 +195,9 @@ def _characters():
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend,
-        pad_token="<pad>",
-        bos_token="<bos>",
-        eos_token="<eos>",
+        pad_token=special[0],
+        bos_token=special[1],
+        eos_token=special[2],
         additional_special_tokens=special[3:],
         model_max_length=1_024,
     )

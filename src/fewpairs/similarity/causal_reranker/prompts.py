@@ -14,6 +14,7 @@ from fewpairs.similarity.cross_encoder.pair_batches import TokenTable
 __all__ = ["PromptTokens", "token_of"]
 
 _CALL = "fewpairs.CausalReranker"
+_LEAST = 16  # tokens for two texts
 _SAMPLE = 64  # prompts that are tokenized as a whole too, to compare
 Integers = NDArray[np.int64]
 Tokens = NDArray[np.int32]
@@ -49,6 +50,13 @@ class PromptTokens:
         before, left, right = template.parts(instruction, bos)
         header, tail = _constant(tokenizer, before), _constant(tokenizer, right[1:])
         room = max_length - len(header) - len(tail)
+        if room < _LEAST:
+            msg = (
+                f"{_CALL}: max_length is {max_length}; the prompt alone has "
+                f"{len(header) + len(tail)} tokens, and texts need {_LEAST}. Pass a "
+                "larger one, or a shorter instruction."
+            )
+            raise InputError(msg)
         lefts, long_texts = _lefts(tokenizer, texts, left, most=room * 3 // 4)
         start, _, end = right[0].partition("{right}")
         rights = _encode(tokenizer, [start + text + end for text in texts])

@@ -104,20 +104,21 @@ def attend_shared(
     scale = q.shape[-1] ** -0.5 if scaling is None else scaling
     quick = q.is_cuda and q.element_size() == 2
     way = _by_kernel if quick else _by_run
-    return way(q, k, v, shared, layout, scale)[None], None
+    return way((q, k, v), shared, layout, scale)[None], None
 
 
-def _by_run(q: Any, k: Any, v: Any, shared: Any, layout: Layout, scale: float) -> Any:
+def _by_run(three: Any, shared: Any, layout: Layout, scale: float) -> Any:
     """Attend by texts of one length and prefix at a time: what is right, anywhere."""
     import torch
     from torch.nn import functional
 
+    q = three[0]
     begins = _starts(layout.prefixes)
     done, start = [], 0
     for prefix, length, texts in layout.runs():
         here = slice(start, start + length * texts)
         shape = (-1, texts, length, q.shape[-1])
-        mine, keys, values = (x[:, here].view(shape).transpose(0, 1) for x in (q, k, v))
+        mine, keys, values = (x[:, here].view(shape).transpose(0, 1) for x in three)
         before = 0
         if shared is not None:
             before = int(layout.prefixes[prefix])
@@ -139,28 +140,25 @@ def _by_run(q: Any, k: Any, v: Any, shared: Any, layout: Layout, scale: float) -
     return torch.cat(done)
 
 
-def _by_kernel(
-    q: Any, k: Any, v: Any, shared: Any, layout: Layout, scale: float
-) -> Any:
+def _by_kernel(three: Any, shared: Any, layout: Layout, scale: float) -> Any:
     """Attend on a GPU: once to the prefixes, once to the texts, joined by weights."""
     import torch
 
+    q = three[0]
     texts = layout.edges("texts", q.device)
-    own, weight = _flash(q, k, v, texts, texts, scale, causal=True)
+    own, weight = _flash(three, texts, texts, scale, causal=True)
     if shared is None:
         return own
     groups = layout.edges("groups", q.device)
     prefixes = layout.edges("prefixes", q.device)
-    other, other_weight = _flash(q, *shared, groups, prefixes, scale, causal=False)
+    other, other_weight = _flash((q, *shared), groups, prefixes, scale, causal=False)
     # Both are means with weights of which the logarithm is known.
     share = (other_weight - weight).sigmoid().t()[:, :, None].to(own.dtype)
     return torch.lerp(own, other, share)
 
 
 def _flash(
-    q: Any,
-    k: Any,
-    v: Any,
+    three: Any,
     rows: tuple[Any, int],
     columns: tuple[Any, int],
     scale: float,
@@ -170,7 +168,7 @@ def _flash(
     """Return the output, (tokens, heads, width), and the logarithm of the weights."""
     import torch
 
-    q, k, v = (x.transpose(0, 1) for x in (q, k, v))
+    q, k, v = (x.transpose(0, 1) for x in three)
     out, weight, *_ = torch.ops.aten._flash_attention_forward(
         q,
         k,

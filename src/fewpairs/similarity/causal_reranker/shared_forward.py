@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.similarity.causal_reranker.fused_norms import fuse_norms
 from fewpairs.similarity.causal_reranker.prompts import PromptTokens
 from fewpairs.similarity.causal_reranker.shared_attention import Layout, enter
 from fewpairs.similarity.cross_encoder.flat_pairs import spread
@@ -75,11 +76,15 @@ class SharedForward:
         self._header = header
         self._start: Any = None
         self._before = model.config._attn_implementation
+        half = model.device.type == "cuda" and model.dtype.itemsize == 2
+        self._norms = fuse_norms(model) if half else []
         model.set_attn_implementation(enter())
 
     def give_up(self) -> None:
-        """Let the model attend as before."""
+        """Leave the model as it was."""
         self._model.set_attn_implementation(self._before)
+        for module, name, norm in self._norms:
+            setattr(module, name, norm)
 
     def __call__(self, batch: PromptBatch) -> Any:
         """Return the logits, shape (pairs, 2)."""

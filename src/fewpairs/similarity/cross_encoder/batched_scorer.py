@@ -65,6 +65,7 @@ class BatchedScorer(Scorer):
         return bool(self._batch_scorers[0].assembler.device.type == "cuda")
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
+        """Return the similarity of item ``i[t]`` to item ``j[t]``, for every t."""
         if not self._both:
             return self._score(i, j)
         # One order of the two first, so that (i, j) and (j, i) are the same request.

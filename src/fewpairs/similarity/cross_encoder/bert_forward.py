@@ -117,7 +117,7 @@ class BertForward:
         """Return the logits, shape (pairs, labels)."""
         x = self._embed(inputs.ids, inputs.types, None)
         mask = None if inputs.mask is None else inputs.mask[:, None, None, :]
-        with self._attention():
+        with self._attention(x.shape[1]):
             for layer in self._layers:
                 three = _by_head(layer.parts(x), 3, layer.heads)
                 mixed = attend(*three, mask=mask, relative=layer.relative)

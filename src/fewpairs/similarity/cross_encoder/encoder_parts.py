@@ -14,7 +14,7 @@ from fewpairs.similarity.cross_encoder.relative_attention import (
     RelativePlaces,
 )
 
-__all__ = ["EncoderParts", "LayerParts", "encoder_of", "parts_of"]
+__all__ = ["EmbeddingTables", "EncoderParts", "LayerParts", "encoder_of", "parts_of"]
 
 
 class LayerParts(NamedTuple):
@@ -35,18 +35,32 @@ class LayerParts(NamedTuple):
     relative: RelativeAttention | None = None
 
 
+class EmbeddingTables(NamedTuple):
+    """Embeddings as a sum of three tables' rows, normed.
+
+    ``rows`` are the tables of words, types and places and the number of the first
+    place; ``narrow`` is a product that follows, or ``None``.
+    """
+
+    rows: tuple[Any, Any, Any, int]
+    norm: Any
+    narrow: Any = None
+
+
 class EncoderParts(NamedTuple):
     """A classifier: what it makes of tokens, its layers, and its head.
 
     ``embed`` takes tokens, their types and their places (or ``None``: 0, 1, …), each of
     shape (pairs, tokens). ``classify`` takes the first token's states, of shape
-    (pairs, 1, width). ``place`` is what the model calls the first place.
+    (pairs, 1, width). ``place`` is what the model calls the first place. ``tables`` is
+    what ``embed`` is made of, where it is that simple.
     """
 
     embed: Callable[[Any, Any, Any], Any]
     layers: list[LayerParts]
     classify: Callable[[Any], Any]
     place: int
+    tables: EmbeddingTables | None = None
 
 
 def encoder_of(model: Any) -> Any:
@@ -92,7 +106,14 @@ def _bert(model: Any, encoder: Any) -> EncoderParts:
 
     # RoBERTa counts places from its padding token on.
     padding = table.position_embeddings.padding_idx
-    return EncoderParts(embed, layers, classify, 0 if padding is None else padding + 1)
+    place = 0 if padding is None else int(padding) + 1
+    three = (
+        table.word_embeddings.weight.detach(),
+        table.token_type_embeddings.weight.detach(),
+        table.position_embeddings.weight.detach(),
+    )
+    tables = EmbeddingTables((*three, place), table.LayerNorm, narrow)
+    return EncoderParts(embed, layers, classify, place, tables)
 
 
 def _layer(
@@ -140,7 +161,11 @@ def _distilbert(model: Any, encoder: Any) -> EncoderParts:
     def classify(first: Any) -> Any:
         return head(functional.relu(before(first[:, 0])))
 
-    return EncoderParts(embed, layers, classify, 0)
+    words = table.word_embeddings.weight.detach()
+    none = words.new_zeros(1, words.shape[1])
+    spots = table.position_embeddings.weight.detach()
+    tables = EmbeddingTables((words, none, spots, 0), table.LayerNorm)
+    return EncoderParts(embed, layers, classify, 0, tables)
 
 
 def _deberta(model: Any, encoder: Any) -> EncoderParts:

@@ -51,8 +51,11 @@ class Layer:
         """Return keys and values of all tokens, of the last layer."""
         return self._key_value(x)
 
-    def rest(self, x: Any, mixed: Any) -> Any:
-        """Return what comes after attention."""
+    def rest(self, x: Any, mixed: Any, *, add_norm: Any = None) -> Any:
+        """Return what comes after attention; ``add_norm`` does a residual at once."""
+        if add_norm is not None:
+            x = add_norm(self._projection(mixed), x, self._norms[0])
+            return add_norm(self._down(self._up(x)), x, self._norms[1])
         x = self._norms[0](self._projection.plus(mixed, x))
         return self._norms[1](self._down.plus(self._up(x), x))
 

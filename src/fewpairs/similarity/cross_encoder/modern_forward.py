@@ -41,7 +41,7 @@ class ModernForward:
         x = self._embeddings(input_ids=inputs.ids)
         masks, turns = self._masks(inputs), self._turns(x)
         *others, last = self._layers
-        with self._attention():
+        with self._attention(x.shape[1]):
             for layer in others:
                 x = layer(x, masks[layer.kind], turns[layer.kind])
             x = last(x, masks[last.kind], turns[last.kind], first=self._first)

@@ -25,6 +25,8 @@ from fewpairs.similarity.cross_encoder.options import (
     choose_length,
     choose_precision,
 )
+from fewpairs.similarity.cross_encoder.packed_forward import packed_way
+from fewpairs.similarity.cross_encoder.packed_pairs import PackedAssembler, plan_packed
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler
 from fewpairs.similarity.cross_encoder.pair_batches import (
     Batch,
@@ -175,11 +177,12 @@ class CrossEncoder(Similarity):
         length = int((cuts[1] + cuts[3]).max()) + self.template.special
         batch = Batch(0, cuts.shape[1], length, full=False)
         probe = assembler.assemble(assembler.prepare(cuts), batch)
-        if device.type == "cpu" and self.template.special:
+        if self.template.special:
             logits = plain_forward(model)(probe)
-            flat = flat_way(model, self.template, table, cuts, logits)
-            if flat is not None:
-                return flat
+            packed = flat_way if device.type == "cpu" else packed_way
+            way = packed(model, self.template, table, cuts, logits)
+            if way is not None:
+                return way
         return assembler, forward_of(model, [probe])
 
     def finish(self, logits: Any) -> Any:
@@ -230,6 +233,8 @@ class _CrossScorer(BatchedScorer):
         tokens = max(scorer.tokens for scorer in self._batch_scorers)
         if isinstance(self._batch_scorers[0].assembler, FlatAssembler):
             return plan_flat(totals, tokens=tokens, threads=len(self._batch_scorers))
+        if isinstance(self._batch_scorers[0].assembler, PackedAssembler):
+            return plan_packed(totals, tokens=tokens)
         order = np.argsort(totals, kind="stable")
         longest = self._similarity.max_length
         return order, plan_batches(
@@ -238,6 +243,7 @@ class _CrossScorer(BatchedScorer):
 
 
 def _probe(table: TokenTable, room: int) -> NDArray[np.int64]:
-    """Return two pairs of different lengths: the longest text and the shortest."""
-    ends = np.array([int(table.lengths.argmax()), int(table.lengths.argmin())])
-    return cut_pairs(table, ends, ends[[0, 0]], room=room, cut_left=False).table
+    """Return pairs of different lengths, the last one of the shortest text alone."""
+    long, short = int(table.lengths.argmax()), int(table.lengths.argmin())
+    i, j = np.array([[long, short, short], [long, long, short]])
+    return cut_pairs(table, i, j, room=room, cut_left=False).table

@@ -19,6 +19,15 @@ N = 6
 LEFT, RIGHT = np.divmod(np.arange(N * N), N)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tiny models: threads would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=CAUSAL)
 def folder(request, tmp_path):
     return save_tiny_causal(tmp_path / request.param, request.param)

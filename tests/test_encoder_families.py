@@ -29,6 +29,15 @@ N = 10
 LEFT, RIGHT = np.divmod(np.arange(N * N), N)
 
 
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tiny models: threads would wait for each other longer than they work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(params=FAMILIES)
 def family(request, tmp_path):
     return save_tiny(tmp_path / request.param, request.param, length=48, layers=3)

@@ -1,6 +1,7 @@
 """Tiny classifiers with tokenizers of their own, saved to a folder."""
 
 import random
+import warnings
 
 import torch
 import transformers
@@ -43,7 +44,9 @@ def save_tiny(
     family = transformers.AutoModelForSequenceClassification
     if not head:
         family = transformers.AutoModel
-    model = family.from_config(config)
+    with warnings.catch_warnings():  # DeBERTa's code is of the time of torch.jit
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model = family.from_config(config)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name.endswith("bias"):

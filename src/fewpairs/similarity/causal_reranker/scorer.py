@@ -232,7 +232,7 @@ class _CausalScorer(BatchedScorer):
             len(prompts.left.lengths),
             similarity.batch_scorers(prompts),
             similarity.finish,
-            symmetric=similarity.symmetric,
+            symmetric=bool(similarity.symmetric),
             long_texts=prompts.long_texts,
             max_length=similarity.max_length,
         )

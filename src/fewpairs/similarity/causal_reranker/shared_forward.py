@@ -101,11 +101,9 @@ class SharedForward:
         """Encode the left texts, and return the layout of the right ones."""
         import torch
 
-        start, size = self._encoded_header(), len(self._header)
-        lengths = batch.left_lengths
-        left = Layout(
-            lengths, np.array([len(lengths)]), np.array([size]), *start, keep=[]
-        )
+        (keys, values), size = self._encoded_header(), len(self._header)
+        lengths, one = batch.left_lengths, np.array([len(batch.left_lengths)])
+        left = Layout(lengths, one, np.array([size]), keys, values, keep=[])
         self._run(batch.left, np.full(len(lengths), size), left)
         # Header and left text, one prefix after another.
         begins = size + np.cumsum(lengths) - lengths
@@ -114,13 +112,14 @@ class SharedForward:
         rows = torch.from_numpy(spread(both, sizes))
         device = self._model.device
         rows = rows.to(device)
-        joined: list[list[Any]] = [[], []]
-        for layer, two in enumerate(left.keep or []):
-            for side, part in enumerate(two):
-                if size:
-                    part = torch.cat([start[side][layer], part], dim=1)  # noqa: PLW2901
-                joined[side].append(part.index_select(1, rows))
-        return Layout(batch.right_lengths, batch.groups, size + lengths, *joined)
+        own = [list(side) for side in zip(*(left.keep or []), strict=True)]
+        if size:
+            own = [
+                [torch.cat(both, dim=1) for both in zip(start, side, strict=True)]
+                for start, side in zip((keys, values), own, strict=True)
+            ]
+        keys, values = ([part.index_select(1, rows) for part in side] for side in own)
+        return Layout(batch.right_lengths, batch.groups, size + lengths, keys, values)
 
     def _encoded_header(self) -> Any:
         """Return keys and values of the header, by layer; computed once."""

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -164,14 +165,16 @@ def longest(model: Any, tokenizer: Any) -> int:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep transformers from printing while it loads."""
+    """Keep transformers from printing while it loads, and from old ways of its own."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            yield
     finally:
         logging.set_verbosity(level)
         if bars:

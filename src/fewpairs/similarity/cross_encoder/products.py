@@ -128,7 +128,7 @@ class Int8Linear(Linear):
         scales = (exact.abs().amax(dim=1).clamp_min(1e-12) / 127).double()
         middle = torch.zeros(len(scales), dtype=torch.long)
         small = torch.quantize_per_channel(exact, scales, middle, 0, torch.qint8)
-        bias = None if bias is None else self._bias.float()
+        bias = None if bias is None else bias.detach().float()
         self._weight = torch.ops.quantized.linear_prepack(small, bias)
         # Without these instructions sums of 16 bits overflow, and one bit is given up.
         wide = getattr(torch.cpu, "_is_vnni_supported", lambda: False)

@@ -209,7 +209,7 @@ class _CrossScorer(BatchedScorer):
             len(table.lengths),
             similarity.batch_scorers(table),
             similarity.finish,
-            symmetric=similarity.symmetric,
+            symmetric=bool(similarity.symmetric),
             long_texts=int(np.count_nonzero(table.lengths > self._longest)),
             max_length=similarity.max_length,
         )

@@ -108,7 +108,7 @@ def test_wrong_arguments_are_named_and_nothing_leaks(tmp_path, monkeypatch):
 
 def test_every_public_name_is_tried(tmp_path):
     results = {"Approximation", "Certificate", "Plan", "Scorer", "Similarity"}
-    needs_a_model = {"CrossEncoder"}
+    needs_a_model = {"CausalReranker", "CrossEncoder"}
     errors = {name for name in fp.__all__ if name.endswith(("Error", "Warning"))}
     tried = {public.name.split(".")[0] for public in public_calls(tmp_path)}
     assert set(fp.__all__) - errors - results - needs_a_model <= tried

@@ -16,7 +16,6 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Scorer, Similarity, check_texts
-from fewpairs.similarity.causal_reranker.answers import Answers
 from fewpairs.similarity.causal_reranker.loading import load_causal
 from fewpairs.similarity.causal_reranker.prompts import PromptTokens, token_of
 from fewpairs.similarity.causal_reranker.shared_forward import (
@@ -28,6 +27,7 @@ from fewpairs.similarity.causal_reranker.templates import (
     choose_template,
     instruction_of,
 )
+from fewpairs.similarity.causal_reranker.two_logits import TwoLogits
 from fewpairs.similarity.cross_encoder.batch_scorers import BatchScorer
 from fewpairs.similarity.cross_encoder.batched_scorer import BatchedScorer
 from fewpairs.similarity.cross_encoder.bert_forward import agree
@@ -203,7 +203,7 @@ class CausalReranker(Similarity):
 
     def _way(self, model: Any, prompts: PromptTokens, assembler: Any) -> Any:
         """Return the forward pass over shared prefixes, if it gives the model's own."""
-        answers = Answers(model, self._tokens)
+        answers = TwoLogits(model, self._tokens)
         whole = WholeForward(model, prompts.header, answers)
         probe = assembler.assemble(_probe(prompts), Batch(0, 3, 1, full=False))
         expected = whole(probe)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-__all__ = ["Answers"]
+__all__ = ["TwoLogits"]
 
 
-class Answers:
+class TwoLogits:
     """Logits of no and yes, of the states of last tokens."""
 
     def __init__(self, model: Any, tokens: list[int]) -> None:

@@ -31,8 +31,8 @@ class Neighbors(dict[Any, Any]):
     indices, similarities
         Positions, and their similarities.
     recall, recall_interval
-        Share of the true k most similar that were found, from rows that were read as a
-        whole, with a 95 % interval; ``None`` where none were asked for.
+        Share of the true k most similar that were found, on average, and an interval
+        that holds 19 times in 20, or as asked; ``None`` where none was asked for.
     evaluations
         Calls of the similarity made for that; by `fewpairs.neighbors`, all of them.
     way

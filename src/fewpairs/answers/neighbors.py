@@ -12,10 +12,11 @@ from fewpairs.answers.across import nearest_across, seekers
 from fewpairs.answers.blockwise import blockwise
 from fewpairs.answers.candidates import Proposer, candidates_of, chunks, is_large
 from fewpairs.answers.neighbor_lists import Neighbors
+from fewpairs.answers.neighbor_recall import Asked, check_recall
 from fewpairs.answers.ranking import known_best, rank
 from fewpairs.answers.sides import sides_of
 from fewpairs.checks import check_choice, check_whole
-from fewpairs.errors import BudgetError, InputError, MissingExtraError
+from fewpairs.errors import InputError, MissingExtraError
 from fewpairs.methods.auto.candidates import find as find_candidates
 from fewpairs.progress import Progress, as_progress
 from fewpairs.result.approximation import Approximation
@@ -26,7 +27,6 @@ __all__ = ["Neighbors", "check_k", "neighbors"]
 _INDEXES = ("blocks", "faiss", None)
 _GONE = ("lists", "hnsw")
 _FEW = 16
-_SAMPLED = 200  # rows at most, for the recall
 
 
 def neighbors(
@@ -37,6 +37,8 @@ def neighbors(
     index: str | None = None,
     candidates: int | None = None,
     evaluations: int = 0,
+    recall: str | None = None,
+    delta: float = 0.05,
     progress: bool | Progress = False,
     seed: int = 0,
 ) -> Neighbors:
@@ -50,6 +52,7 @@ def neighbors(
     most = _check_candidates(approx, candidates, k, n - (not two_sets), call)
     evaluations = check_whole(call, "evaluations", evaluations)
     seed = check_whole(call, "seed", seed)
+    by = check_recall(call, recall, delta, evaluations, of)
     proposing = _proposing(approx, index, k, call)
     shown = as_progress(progress, call, unit="items")
     shown.start("neighbors", len(items))
@@ -69,8 +72,8 @@ def neighbors(
     sides = (left, right) if of == "items" else (right, left)
     if not evaluations:
         return Neighbors(indices, similarities, sides=sides)
-    rng, sought = np.random.default_rng(seed), (items, others)
-    figures = _recall(approx, sought, indices, evaluations, rng=rng, call=call)
+    asked = Asked(call, indices, items, others, evaluations, delta)
+    figures = by(approx, asked, np.random.default_rng(seed))
     return Neighbors(indices, similarities, *figures, sides=sides)
 
 
@@ -152,65 +155,3 @@ def _of_student(approx: Approximation, k: int, most: int) -> Indices:
     partner = proposed.partner.astype(np.int64)
     partner[~np.isfinite(proposed.score)] = -1  # known: they come anyway
     return np.hstack([partner, known_best(approx.known, k)])
-
-
-# --- how many were found ------------------------------------------------------------
-
-
-def _recall(
-    approx: Approximation,
-    sought: tuple[Indices, Indices],
-    indices: Indices,
-    evaluations: int,
-    *,
-    rng: np.random.Generator,
-    call: str,
-) -> tuple[float, tuple[float, float], int]:
-    """Read rows as a whole and count what was found of their k most similar."""
-    reader = approx.reader("neighbors")
-    items, others = sought
-    n, k = indices.shape
-    whole = approx.known.line_indices("columns" if approx.known.symmetric else "rows")
-    open_rows = rng.permutation(np.setdiff1d(items, whole))
-    if not len(open_rows):
-        return 1.0, (1.0, 1.0), 0
-    before, shares = reader.evaluations, []
-    with reader.allow(_whole_number(evaluations, call)) as oracle:
-        for row in open_rows[:_SAMPLED]:
-            partners = others[others != row]
-            size = len(partners)
-            try:
-                line = oracle.pairs(np.full(size, row), partners)
-            except BudgetError as error:
-                needed = error.needed
-                break
-            least = np.partition(line, size - k)[size - k]
-            mine = others[indices[row - items[0]]]
-            found = np.searchsorted(partners, mine)  # positions among the others
-            shares.append(float((line[found] >= least).mean()))
-    if len(shares) < 2:
-        msg = (
-            f"{call}: {evaluations:,} evaluations do not read two rows as a whole; a "
-            f"row takes about {needed:,}. Pass more, or 0 for no estimate."
-        )
-        raise InputError(msg)
-    share = len(open_rows) / n  # the others are known as a whole: nothing is missed
-    mean, deviation = float(np.mean(shares)), float(np.std(shares, ddof=1))
-    around = 1.96 * deviation / np.sqrt(len(shares))
-    low, high = max(0.0, mean - around), min(1.0, mean + around)
-    known = 1 - share
-    return (
-        known + share * mean,
-        (known + share * low, known + share * high),
-        reader.evaluations - before,
-    )
-
-
-def _whole_number(evaluations: Any, call: str) -> int:
-    if not isinstance(evaluations, (int, np.integer)) or evaluations < 1:
-        msg = (
-            f"{call}: evaluations is {evaluations!r:.60}; pass a whole number of calls "
-            "of the similarity, or 0."
-        )
-        raise InputError(msg)
-    return int(evaluations)

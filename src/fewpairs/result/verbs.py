@@ -37,6 +37,8 @@ class Verbs(MatchVerbs, GrowthVerbs, LookingVerbs):
         index: str | None = None,
         candidates: int | None = None,
         evaluations: int = 0,
+        recall: str | None = None,
+        delta: float = 0.05,
         progress: bool | Progress = False,
         seed: int = 0,
     ) -> "Neighbors":
@@ -60,7 +62,15 @@ class Verbs(MatchVerbs, GrowthVerbs, LookingVerbs):
         candidates
             How many are proposed for each item, to a student or by an index.
         evaluations
-            For an estimate of the recall: at most so many read random rows as a whole.
+            For an interval of the mean recall: at most so many.
+        recall
+            How: ``"rows"``, the default, reads random items' rows as a whole, and holds
+            for any model; ``"candidates"`` reads what random items have next in the
+            order of the predictions and a sample of what is behind, and holds if pairs
+            are no oftener among the k most similar where they are predicted lower. It
+            takes a small part of a row.
+        delta
+            How often the interval may fail.
         progress
             ``True`` shows a bar; or an object with the methods of ``Progress``.
         seed

@@ -89,6 +89,19 @@ def test_the_picture_in_the_docs_is_of_this_demo(shown, curves):
         assert float(drawn[1]) == pytest.approx(values[60], abs=0.02)
 
 
+def test_the_readme_is_one_screen_and_its_numbers_are_those_of_the_demo(curves):
+    page = (HERE / "README.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 120
+    ours, theirs = re.findall(r"\*\*(\d+) %\*\*", page)
+    assert int(ours) / 100 == pytest.approx(curves["fewpairs"][60], abs=0.01)
+    assert int(theirs) / 100 == pytest.approx(curves["re-ranking"][60], abs=0.01)
+    for ground in ("light", "dark"):
+        picture = HERE / "docs" / "images" / f"demo-{ground}.svg"
+        drawn = re.findall(r">(\D+) (0\.\d\d)</text>", picture.read_text("utf-8"))
+        for name, value in drawn:
+            assert float(value) == pytest.approx(curves[name][60], abs=0.01)
+
+
 def test_reranking_pays_for_a_pair_once_and_ranks_what_it_read():
     # Two items that are each other's nearest cost one call.
     scores = np.full((20, 20), 0.1, dtype=np.float32)

@@ -116,3 +116,16 @@ def test_a_watcher_that_knows_nothing_of_money_will_do():
     old = Old()
     assert run(old).evaluations == old.done
     assert old.finished
+
+
+def test_the_logger_fewpairs_tells_of_ways_starts_and_ends(caplog):
+    import logging
+
+    texts = [f"text number {t}" for t in range(60)]
+    with caplog.at_level(logging.INFO, logger="fewpairs"):
+        approx = fp.approximate(texts, fp.StringSimilarity("ratio"), budget=0.3)
+        fp.neighbors(texts, fp.StringSimilarity("ratio"), 2)
+    said = [record.getMessage() for record in caplog.records]
+    assert any("60 items" in line for line in said)
+    assert any(f"{approx.evaluations} evaluations in" in line for line in said)
+    assert any("fewpairs.neighbors: all pairs" in line for line in said)

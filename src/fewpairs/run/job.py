@@ -2,6 +2,7 @@
 
 import contextlib
 import inspect
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -45,6 +46,8 @@ __all__ = ["AUTO", "OPTIONS", "PRIOR", "Job"]
 AUTO = "auto"
 PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
 _SAMPLED = 80_000  # pairs that are timed one by one, at most
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -159,7 +162,9 @@ class Job:
         facts = {"method": self.call, "budget": given, "expected": sweep.left}
         self.ledger.start(key, facts)
         found = oracle.decide("way", lambda: asdict(self._way(oracle, sweep)))
-        return Way(**found)
+        way = Way(**found)
+        _log.info("%s: %s", self.call, way)
+        return way
 
     def sweep(self, oracle: Oracle, sweep: AllPairs) -> None:
         """Go through all pairs."""

@@ -1,6 +1,7 @@
 """Run: everything that one approximation is made of, so that it can grow."""
 
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ from fewpairs.similarity.items import Items
 from fewpairs.types import Indices
 
 __all__ = ["Run"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -219,6 +222,8 @@ class Run:
         with self._workers() as workers, self._session() as ledger:
             self.scorer.prepare(lambda what: self.progress.start(what, None))
             started = time.perf_counter()
+            n, name = self.scorer.n, self.recipe.name
+            _log.info("%s: %d items, %d evaluations expected", name, n, expected)
             self.progress.start("evaluating", expected)
             oracle = open_oracle(
                 self.scorer,
@@ -265,6 +270,13 @@ class Run:
             computing=max(0.0, time.perf_counter() - started - oracle.seconds),
             charged=oracle.charged,
             money=oracle.account.money,
+        )
+        _log.info(
+            "%s: %d evaluations in %.3g s, %.3g s computing",
+            name,
+            bill.evaluations,
+            bill.evaluating,
+            bill.computing,
         )
         if paid is not None:
             bill = paid.plus(bill)

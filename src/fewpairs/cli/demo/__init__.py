@@ -45,9 +45,7 @@ def run(console: Console, *, out: Path, limit: int | None = None) -> None:
     truth = Truth.of(data.scores)
     console.print(neighbor_table(data, truth, approx.neighbors(K).indices))
     console.print(certified(approx, truth))
-    # Its time is that of reading an array.
-    receipt = [line for line in str(approx).splitlines() if line[:6] != "  time"]
-    console.print("\n".join(receipt), highlight=False, soft_wrap=True)
+    console.print(str(approx), highlight=False, soft_wrap=True)
     write_report(approx, data.texts, out, title="Lines of Python's documentation")
     console.print(f"\n[bold]report[/bold]  {out}\n", highlight=False, soft_wrap=True)
     with console.status("the methods of the paper"):

@@ -327,3 +327,20 @@ def test_options_that_mean_nothing_are_refused(options, message):
         fp.from_async(hears, **options)
     with pytest.raises(fp.InputError, match="pass a function, async"):
         fp.from_async("hears")
+
+
+class Awaited:
+    async def __call__(self, a, b):
+        return float(len(a) == len(b))
+
+
+async def same_length(a, b):
+    return float(len(a) == len(b))
+
+
+@pytest.mark.parametrize("judge", [same_length, Awaited()], ids=["def", "object"])
+def test_a_bare_async_function_is_understood(judge):
+    texts = ["a" * (1 + t % 4) for t in range(30)]
+    found = fp.neighbors(texts, judge, 1, budget=1.0)
+    assert (found.similarities == 1).all()
+    assert fp.approximate(texts, judge, budget=0.5).evaluations > 0

@@ -149,6 +149,14 @@ def test_thresholds_choose_themselves_and_can_be_a_table_and_a_plot(ax):
     assert ax.lines[0].get_ydata().tolist() == found.clusters.tolist()
 
 
+def test_thresholds_of_values_above_one():
+    X = 3 * np.random.default_rng(0).standard_normal((80, 4))
+    approx = fp.approximate(None, X @ X.T, budget=0.4)
+    found = approx.thresholds([5.0, 40.0])
+    for threshold, clusters in zip(found.threshold, found.clusters):
+        assert clusters == approx.cluster(threshold).max() + 1
+
+
 def test_thresholds_that_are_none_are_refused():
     approx = groups(0.2)
     with pytest.raises(fp.InputError, match=r"values has shape \(0,\)"):

@@ -543,3 +543,27 @@ def test_real_tweets_are_exact(data_folder):
     scorer = similarity.bind(tweets)
     kept = np.flatnonzero(~scorer._empty)
     assert_exact(scorer, kept[:5], kept)
+
+
+def test_vectors_come_as_a_dict_or_a_folder(tmp_path):
+    words, array = ["cat", "dog", "sea"], np.array([[1.0, 0], [0.8, 0.2], [0, 1]])
+    by_word = dict(zip(words, array))
+    np.save(tmp_path / "vectors.npy", array)
+    (tmp_path / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    texts, i, j = ["cat sea", "dog", "sea"], np.array([0, 0]), np.array([1, 2])
+    wanted = fp.WMD((words, array)).bind(texts).pairs(i, j)
+    for vectors in (by_word, tmp_path, str(tmp_path)):
+        assert np.array_equal(fp.WMD(vectors).bind(texts).pairs(i, j), wanted)
+    (tmp_path / "more.vec").write_text("cat 1 2")
+    with pytest.raises(fp.InputError, match=r"holds 2 vector files \(more.vec, vec"):
+        fp.WMD(tmp_path)
+
+
+def test_words_of_a_list_fall_back_to_their_parts_and_lost_ones_are_counted():
+    wmd = fp.WMD({"olive": [1.0, 0], "oil": [0, 1.0], "salt": [1.0, 1]})
+    items = [["olive oil", "salt"], ["Olive Oil", "za'atar"], ["olive", "oil", "salt"]]
+    scorer = wmd.bind(items)
+    at = np.array([0])
+    assert scorer.pairs(at, np.array([2]))[0] == pytest.approx(1)
+    assert wmd.lost(items) == {"za'atar": 1}
+    assert wmd.lost(["olive nothing", "salt"]) == {"nothing": 1}

@@ -93,7 +93,9 @@ def thresholds(approx: Approximation, values: Sequence[float] | None) -> Thresho
     call = "Approximation.thresholds"
     refuse_two_sets(approx, call)
     chosen = _chosen(approx, values, call)
-    top = 1.0
+    # Beyond every similarity that clusters can be joined at.
+    highest = float(approx.neighbors(1).similarities.max())
+    top = 2.0 * max(1.0, abs(highest))
     tree = approx.linkage(top=top)
     # A merge at the threshold itself counts, whatever rounding has done to it.
     heights = top - chosen + 1e-9

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +58,12 @@ class AsArray(ABC):
         for start in range(0, m, step):
             yield from self.block(slice(start, start + step), slice(None))
 
+    @overload
+    def __getitem__(self, key: tuple[int, int]) -> float: ...
+    @overload
+    def __getitem__(self, key: int | slice | Indices) -> NDArray[Any]: ...
+    @overload
+    def __getitem__(self, key: Any) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         """Return ``approx[i, j]``, a row ``approx[i]``, or parts, as NumPy would.
 

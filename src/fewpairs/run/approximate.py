@@ -20,7 +20,8 @@ from fewpairs.run.budget_split import foresee, warn_of_few
 from fewpairs.run.given_rows import GivenRows, read_rows
 from fewpairs.run.run import Run
 from fewpairs.similarity.base import Scorer, Similarity
-from fewpairs.similarity.binding import as_similarity, bind
+from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
+from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.items import Items
 from fewpairs.similarity.two_sets import is_of_two_sets, of_two_sets
 from fewpairs.types import Column, Empty, Ids
@@ -30,7 +31,7 @@ __all__ = ["approximate"]
 
 def approximate(
     items: Iterable[Any] | None,
-    similarity: Any,
+    similarity: GivenSimilarity,
     *,
     others: Iterable[Any] | None = None,
     column: Column = None,
@@ -42,7 +43,7 @@ def approximate(
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
     progress: bool | Progress | Callable[[Status], object] = False,
-    prior: Any = "auto",
+    prior: GivenPrior = "auto",
     target_error: float | None = None,
     executor: Any = None,
     trust: bool = False,
@@ -59,9 +60,9 @@ def approximate(
         polars array, a pandas Series, a column of a data set. They become a list, by
         position. ``None`` where ``similarity`` is a matrix.
     similarity
-        A :class:`~fewpairs.Similarity`, a function ``f(a, b) -> float``, or an n×n
-        array (whose entries count as evaluations when they are read). An m×n array is
-        of two sets.
+        A :class:`~fewpairs.Similarity`, a function ``f(a, b) -> float`` (or ``async``,
+        as by :func:`fewpairs.from_async` with its defaults), or an n×n array (whose
+        entries count as evaluations when they are read). An m×n array is of two sets.
     others
         The second of two sets. A function is called with one of ``items`` first and one
         of the others second; they may be of different kinds. Of a square matrix,

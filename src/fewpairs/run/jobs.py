@@ -25,6 +25,8 @@ from fewpairs.progress import Progress, Status
 from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Scorer, Similarity
+from fewpairs.similarity.binding import GivenSimilarity
+from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.types import Column, Empty, Ids
 
 __all__ = [
@@ -49,14 +51,14 @@ _SAMPLE, _STRICT_SAMPLE = 0.05, 0.2
 
 def neighbors(
     items: Iterable[Any] | None,
-    similarity: Any,
+    similarity: GivenSimilarity,
     k: int = 10,
     *,
     column: Column = None,
     ids: Ids = None,
     empty: Empty = "error",
     budget: GivenBudget = AUTO,
-    prior: Any = PRIOR,
+    prior: GivenPrior = PRIOR,
     seed: int = 0,
     store: Ledger | str | PathLike[str] | None = None,
     executor: Any = None,
@@ -129,14 +131,14 @@ def neighbors(
 
 def duplicates(
     items: Iterable[Any] | None,
-    similarity: Any,
+    similarity: GivenSimilarity,
     threshold: float,
     *,
     column: Column = None,
     ids: Ids = None,
     empty: Empty = "error",
     budget: GivenBudget = AUTO,
-    prior: Any = PRIOR,
+    prior: GivenPrior = PRIOR,
     seed: int = 0,
     store: Ledger | str | PathLike[str] | None = None,
     executor: Any = None,

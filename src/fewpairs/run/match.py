@@ -29,6 +29,8 @@ from fewpairs.run.jobs import (
     kept_for_sample,
     options,
 )
+from fewpairs.similarity.binding import GivenSimilarity
+from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.items import Items
 from fewpairs.types import Column, Empty, Ids, Indices
 
@@ -38,7 +40,7 @@ __all__ = ["match"]
 def match(
     left: Iterable[Any] | None,
     right: Iterable[Any] | None,
-    similarity: Any,
+    similarity: GivenSimilarity,
     *,
     threshold: float | None = None,
     k: int | None = None,
@@ -50,7 +52,7 @@ def match(
     right_id: Ids = None,
     empty: Empty = "error",
     budget: GivenBudget = AUTO,
-    prior: Any = PRIOR,
+    prior: GivenPrior = PRIOR,
     seed: int = 0,
     store: Ledger | str | PathLike[str] | None = None,
     executor: Any = None,

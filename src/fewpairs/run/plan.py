@@ -29,7 +29,8 @@ from fewpairs.run.expectation import (
     expect,
 )
 from fewpairs.run.given_rows import read_rows
-from fewpairs.similarity.binding import as_similarity, bind
+from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
+from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Column, Empty
 
@@ -158,7 +159,7 @@ class Plan:
 
 def plan(
     items: Iterable[Any] | None,
-    similarity: Any,
+    similarity: GivenSimilarity,
     budget: GivenBudget = DEFAULT_BUDGET,
     *,
     column: Column = None,
@@ -167,7 +168,7 @@ def plan(
     seed: int = 0,
     symmetrize: bool = True,
     store: Ledger | str | PathLike[str] | None = None,
-    prior: Any = "auto",
+    prior: GivenPrior = "auto",
 ) -> Plan:
     """Predict the price of :func:`fewpairs.approximate` with the same arguments.
 

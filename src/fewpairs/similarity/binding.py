@@ -1,6 +1,10 @@
 """Binding: a similarity, a function or a matrix, bound to items that make sense."""
 
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Scorer, Similarity
@@ -8,7 +12,12 @@ from fewpairs.similarity.function import from_function
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.matrix import from_matrix
 
-__all__ = ["as_similarity", "bind", "listed"]
+__all__ = ["GivenSimilarity", "as_similarity", "bind", "listed"]
+
+# What callers pass: a recipe, a function of two items (async too), or a matrix.
+GivenSimilarity = (
+    Similarity | Callable[[Any, Any], Any] | NDArray[Any] | Sequence[Sequence[float]]
+)
 
 
 def as_similarity(similarity: Any, call: str) -> Similarity:
@@ -18,6 +27,10 @@ def as_similarity(similarity: Any, call: str) -> Similarity:
     if hasattr(similarity, "__array__") or isinstance(similarity, (list, tuple)):
         return from_matrix(similarity)
     if callable(similarity) and not isinstance(similarity, type):
+        if _is_async(similarity):
+            from fewpairs.similarity.asynchronous import from_async
+
+            return from_async(similarity)
         return from_function(similarity)
     cure = "Pass a fewpairs.Similarity, a function f(a, b) -> float or an n×n array."
     if isinstance(similarity, str):
@@ -26,6 +39,12 @@ def as_similarity(similarity: Any, call: str) -> Similarity:
         cure = f"Make an instance: {similarity.__name__}(...)."
     msg = f"{call}: similarity is {similarity!r:.60}. {cure}"
     raise InputError(msg)
+
+
+def _is_async(function: Any) -> bool:
+    """Tell a function that has to be awaited, or an object whose call has to be."""
+    called = vars(type(function)).get("__call__")
+    return any(map(inspect.iscoroutinefunction, (function, called)))
 
 
 def listed(items: Any, column: Any, call: str, *, name: str = "items") -> Items | None:

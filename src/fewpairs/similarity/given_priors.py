@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fewpairs.checks import shown
 from fewpairs.errors import InputError
@@ -14,7 +15,13 @@ from fewpairs.similarity.two_sets import two_sets
 from fewpairs.similarity.unit_vectors import unit_rows
 from fewpairs.types import Indices
 
-__all__ = ["as_prior"]
+__all__ = ["GivenPrior", "as_prior"]
+
+# One of them is a name, a cheap similarity, or embeddings (a pair of two sets).
+_OnePrior = str | Similarity | NDArray[Any] | Sequence[Sequence[float]]
+GivenPrior = (
+    _OnePrior | tuple[NDArray[Any], NDArray[Any]] | list[_OnePrior] | Prior | None
+)
 
 _FEWEST = 50  # texts that are worth a prior of their own making
 _NAMES = ("auto", "lexical")

@@ -87,6 +87,8 @@ def holds_items(thing: Any) -> bool:
 def _listed(items: Any, call: str, name: str) -> list[Any]:
     if hasattr(items, "to_pylist"):  # Arrow: its scalars are no texts
         return list(items.to_pylist())
+    if hasattr(items, "gather") and hasattr(items, "to_list"):
+        return list(items.to_list())  # polars: lists in it would be Series
     if isinstance(items, np.ndarray) and items.dtype.kind in "UST":  # str, not str_
         return list(items.tolist())
     try:

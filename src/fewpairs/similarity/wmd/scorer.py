@@ -53,7 +53,9 @@ class WMD(Similarity):
 
     The distance is the least Σ flow · ‖x − y‖ that turns one text's bag of words into
     the other's, with masses that sum to 1 (Kusner et al. 2015). An item is a text, or
-    a list of words. Symmetric; 1 on the diagonal; not positive semidefinite, but near.
+    a list of words. A word of a list that has no vector, such as the ingredient "olive
+    oil", falls back to its parts; what is lost then is counted (:meth:`lost`).
+    Symmetric; 1 on the diagonal; not positive semidefinite, but near.
 
     Blocks are solved in native code on all cores (extra ``wmd``: ``pip install
     "fewpairs[wmd]"``). It is compiled when first used, which takes about 15 seconds,
@@ -70,7 +72,8 @@ class WMD(Similarity):
     Parameters
     ----------
     vectors
-        Word vectors: a pair (words, array), gensim's ``KeyedVectors`` or a file, see
+        Word vectors: a pair (words, array), a dict of vectors by word, gensim's
+        ``KeyedVectors``, a file or a folder, see
         :func:`~fewpairs.similarity.wmd.word_vectors.word_vectors`.
     gamma
         γ. Another one takes no new evaluation: see :meth:`with_gamma`.
@@ -185,6 +188,19 @@ class WMD(Similarity):
         """
         return np.flatnonzero([bool(count) for count in self._counts(items)])
 
+    def lost(self, items: Iterable[Any]) -> Counter[str]:
+        """Count the words without a vector that no part of stands in for.
+
+        >>> import numpy as np, fewpairs as fp
+        >>> wmd = fp.WMD({"olive": [1, 0], "oil": [0, 1]})
+        >>> wmd.lost([["olive oil", "za'atar"], ["oil"]])
+        Counter({"za'atar": 1})
+        """
+        gone: Counter[str] = Counter()
+        for t, text in enumerate(as_items(items, "fewpairs.WMD")):
+            self._words(t, text, gone)
+        return gone
+
     def bind(self, items: Sequence[Any]) -> "WMDScorer":
         """Build every text's bag of words once."""
         counts = self._counts(items)
@@ -197,11 +213,13 @@ class WMD(Similarity):
         texts = as_items(items, "fewpairs.WMD")
         return [self._words(t, text) for t, text in enumerate(texts)]
 
-    def _words(self, position: int, item: Any) -> Counter[str]:
-        if isinstance(item, str):
-            call = "fewpairs.WMD"
+    def _words(
+        self, position: int, item: Any, lost: Counter[str] | None = None
+    ) -> Counter[str]:
+        call, whole = "fewpairs.WMD", isinstance(item, str)
+        if whole:
             item = made_of(item, position, self.tokenizer, call, "tokenizer")
-        words: list[Any] = list(item) if isinstance(item, (list, tuple)) else [None]
+        words: list[Any] = list(item) if _is_list(item) else [None]
         if not all(isinstance(word, str) for word in words):
             msg = (
                 f"fewpairs.WMD: items[{position}] is {item!r:.60}; every item must be "
@@ -210,7 +228,22 @@ class WMD(Similarity):
             raise InputError(msg)
         stop: Collection[str] = self.stop_words
         known = self.vectors.index
-        return Counter(word for word in words if word in known and word not in stop)
+        found: list[str] = []
+        for word in words:
+            parts = [word]
+            if word not in known and word not in stop and not whole:
+                parts = list(made_of(word, position, self.tokenizer, call, "tokenizer"))
+            there = [part for part in parts if part in known]
+            found += [part for part in there if part not in stop]
+            if lost is not None and not there and word not in stop:
+                lost[word] += 1
+        return Counter(found)
+
+
+def _is_list(item: Any) -> bool:
+    """Tell a list of words; Parquet's come as arrays."""
+    flat = isinstance(item, np.ndarray) and item.ndim == 1
+    return flat or isinstance(item, (list, tuple))
 
 
 def _ordered(words: Any) -> Any:

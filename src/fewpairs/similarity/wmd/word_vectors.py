@@ -1,7 +1,7 @@
 """Word vectors from wherever people keep them."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -32,10 +32,10 @@ def word_vectors(source: Any) -> WordVectors:
     Parameters
     ----------
     source
-        A pair (words, array); gensim's ``KeyedVectors``; or the path of a word2vec or
-        GloVe text file (``.txt``, ``.vec``, also ``.gz``), of a word2vec binary file
-        (``.bin``, also ``.gz``), or of a ``.npy`` array with a file ``vocab.txt``
-        beside it, one word a line.
+        A pair (words, array); a dict of vectors by word; gensim's ``KeyedVectors``; or
+        the path of a word2vec or GloVe text file (``.txt``, ``.vec``, also ``.gz``), of
+        a word2vec binary file (``.bin``, also ``.gz``), of a ``.npy`` array with a file
+        ``vocab.txt`` beside it, one word a line, or of a folder with one of these.
     """
     if isinstance(source, WordVectors):
         return source
@@ -44,11 +44,13 @@ def word_vectors(source: Any) -> WordVectors:
     if isinstance(source, tuple) and len(source) == 2:
         words = as_items(source[0], _CALL, name="the words of vectors")
         return _checked(list(words), source[1])
+    if isinstance(source, Mapping):
+        return _checked(list(source), list(source.values()))
     if isinstance(source, (str, Path)):
         return _from_file(Path(check_path(_CALL, "vectors", source)))
     msg = (
-        f"{_CALL}: vectors is {source!r:.60}; pass a pair (words, array), gensim's "
-        "KeyedVectors or the path of a vector file."
+        f"{_CALL}: vectors is {source!r:.60}; pass a pair (words, array), a dict of "
+        "vectors by word, gensim's KeyedVectors or the path of a vector file."
     )
     raise InputError(msg)
 
@@ -77,7 +79,29 @@ def _checked(words: list[str], array: Any) -> WordVectors:
     return WordVectors(index, X)
 
 
+def _in_folder(folder: Path) -> Path:
+    """Return the one vector file of a folder."""
+    kinds = (".npy", ".bin", ".vec", ".txt")
+    found = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.name != "vocab.txt"
+        and path.name.removesuffix(".gz").endswith(kinds)
+        and path.is_file()
+    ]
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found[:5]) or "none"
+        msg = (
+            f"{_CALL}: the folder {folder} holds {len(found)} vector files ({names}). "
+            "Pass the path of one."
+        )
+        raise InputError(msg)
+    return found[0]
+
+
 def _from_file(path: Path) -> WordVectors:
+    if path.is_dir():
+        path = _in_folder(path)
     if not path.is_file():
         msg = f"{_CALL}: there is no file {path}. Pass the path of a vector file."
         raise InputError(msg)

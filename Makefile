@@ -25,7 +25,7 @@ bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one ru
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.installed-docs  ## build the site into build/site
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python -m sphinx -W --keep-going -q -c docs/site docs build/site
 
 bench-peers: $(VENV)/.installed-experiments $(VENV)/peers/.installed  ## other libraries on the same tasks, into docs/peers.md and docs/linking.md
 	$(BIN)/python -m experiments.peers

@@ -152,3 +152,25 @@ def test_a_recall_goes_with_a_threshold_alone(fewpairs, more):
     done = fewpairs(*more, "--recall", "95%")
     assert done.returncode != 0
     assert "--recall and --guarantee go with --threshold" in done.stderr
+
+
+def test_plan_says_what_two_files_cost(tmp_path, capfd, monkeypatch):
+    (tmp_path / "left.txt").write_text("\n".join(f"left {t}" for t in range(40)))
+    rows = [json.dumps({"name": f"right {t}"}) for t in range(60)]
+    (tmp_path / "right.jsonl").write_text("\n".join(rows))
+    line = "plan left.txt -s ratio --others right.jsonl --others-column name -b 5/item"
+
+    def plan(words):
+        return run_here(words.split(), tmp_path, capfd, monkeypatch)
+
+    facts = json.loads(plan(f"{line} --json").stdout)
+    assert (facts["texts"], facts["others"]) == (40, 60)
+    assert facts["budgets"][0]["evaluations"] == 5 * 40
+    assert facts["all_pairs"]["evaluations"] == 40 * 60
+    assert "40 texts of left.txt, 60 of right.jsonl" in plan(line).stdout
+    done = plan("plan left.txt -s ratio --others-column name")
+    assert done.returncode == 2
+    assert "--others-column is given without --others" in done.stderr
+    missing = plan("plan left.txt -s ratio --others right.jsonl --others-column nome")
+    assert missing.returncode == 2
+    assert "has no column 'nome'" in missing.stderr

@@ -207,3 +207,34 @@ def test_what_was_measured_is_a_table_of_shares_by_rising_budgets():
                 assert low <= high
             assert 0 <= point.recall[0] <= point.recall[1] <= 1
             assert point.r2[1] <= 1
+
+
+# --- two sets ------------------------------------------------------------------------
+
+
+def test_the_plan_of_two_sets_is_what_the_run_then_costs():
+    K = np.random.default_rng(0).standard_normal((60, 90))
+    function = Counting(K)
+    plan = fp.plan(range(60), function, "20/item", others=range(90))
+    assert (plan.n, plan.others) == (60, 90)
+    assert plan.exact_evaluations == 60 * 90
+    assert plan.evaluations == 20 * 60
+    assert plan.per_item == 20
+    assert plan.sampled == len(function.calls) <= 0.1 * plan.evaluations
+    assert "60 items and 90 others" in str(plan)
+    assert plan.expectation is None
+    approx = fp.approximate(
+        range(60), function, others=range(90), budget="20/item", store=plan.ledger
+    )
+    assert approx.evaluations <= plan.evaluations
+    assert len(set(function.calls)) == len(function.calls)
+    whole = fp.plan(None, K, 1.0)
+    assert (whole.evaluations, whole.per_item) == (60 * 90, 90)
+
+
+def test_a_plan_refuses_what_a_run_of_two_sets_refuses():
+    K = np.random.default_rng(0).standard_normal((60, 90))
+    with pytest.raises(fp.errors.InputError, match="these are two sets"):
+        fp.plan(None, K, 0.2, method="nystrom")
+    with pytest.raises(fp.errors.InputError, match="others is empty"):
+        fp.plan(range(3), lambda a, b: a * b, others=[])

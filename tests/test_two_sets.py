@@ -620,3 +620,19 @@ def test_many_items_are_proposed_by_vectors_and_answered_alike(monkeypatch):
     large = fp.approximate(None, matrix, budget="20/item", prior=prior)
     assert large.evaluations == plain.evaluations
     assert large.certificate.r2 > plain.certificate.r2 - 0.1
+
+
+def test_entries_all_over_may_be_what_a_budget_of_two_sets_is_for():
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((150, 8)), rng.standard_normal((200, 8))
+    K = np.tanh(left @ right.T / 4) + 0.5 * rng.standard_normal((1, 200))
+    found = {}
+    for purpose in ("neighbors", "balanced", "entries"):
+        approx = fp.approximate(
+            None, K, method=fp.Auto(purpose=purpose, student=False), budget="20/item",
+            prior=(left, right),
+        )  # fmt: skip
+        chosen = approx.method.split(" pairs per item read by")[0].split("; ")[-1]
+        found[purpose] = float(chosen)
+    assert found["entries"] < found["neighbors"] / 1.5
+    assert found["neighbors"] == found["balanced"]

@@ -1,6 +1,6 @@
 """The command that says what budgets cost, before anything is paid for."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -8,9 +8,9 @@ import typer
 from fewpairs.cli import options
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out
-from fewpairs.cli.recipes import make_similarity
+from fewpairs.cli.recipes import make_pair_priors, make_similarity
 from fewpairs.cli.running import read_texts
-from fewpairs.errors import BudgetError
+from fewpairs.errors import BudgetError, InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.methods import as_method
 from fewpairs.result.bill import duration
@@ -18,6 +18,7 @@ from fewpairs.run import plan as run_plan
 from fewpairs.run.budget_split import foresee
 from fewpairs.run.expectation import shares
 from fewpairs.similarity.base import Similarity
+from fewpairs.similarity.two_sets import two_sets
 
 __all__ = ["plan"]
 
@@ -38,6 +39,17 @@ def plan(
         float | None, typer.Option(min=0.0, help="What one evaluation costs, in money.")
     ] = None,
     currency: Annotated[str, typer.Option(help="Of --price.")] = "$",
+    others: Annotated[
+        str | None,
+        typer.Option(
+            help="A second file: rows of FILE are compared with its rows, and with no "
+            "others."
+        ),
+    ] = None,
+    others_column: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of its text. As --column if not given."),
+    ] = None,
     prior: options.PriorNames = None,
     method: options.MethodName = "auto",
     as_json: options.AsJson = False,
@@ -51,21 +63,36 @@ def plan(
     fewpairs plan titles.csv --column title --similarity levenshtein
 
     fewpairs plan titles.csv -c title -s jaccard -b 50/item -b 50000 --price 0.001
+
+    fewpairs plan queries.txt -s levenshtein --others documents.csv --others-column text
     """
     out = Out(as_json=as_json)
     how = text_options.reading()
     asked = [options.as_budget(text) for text in budget or _BUDGETS]
     options.as_method_name(method)
     recipe = make_similarity(text_options.spec(similarity))
-    given = read_texts(file, how, out)
-    told = options.prior_of(prior, given)
-    bills = _affordable(given, recipe, asked, method, told, strict=budget is not None)
+    how = how if others is None else replace(how, fewest=1)
+    given, second = read_texts(file, how, out), None
+    told = options.prior_of(prior, given) if others is None else {}
+    if others is not None:
+        columns = tuple(others_column or how.columns)
+        second = read_texts(others, replace(how, columns=columns), out)
+        told = {"prior": make_pair_priors(prior, given, second)} if prior else {}
+    elif others_column:
+        msg = "--others-column is given without --others. Name the second file too."
+        raise InputError(msg)
+    strict = budget is not None
+    bills = _affordable(
+        given, recipe, asked, method, told, second=second, strict=strict
+    )
     last = bills[-1]
     money = None if price is None else [price * bill.evaluations for bill in bills]
     total = None if price is None else price * last.exact_evaluations
     named = None if money is None or total is None else [*money, total]
     out.table(
-        f"{last.n:,} texts of {given.name}, {recipe.name}",
+        f"{last.n:,} texts of {given.name}, "
+        f"{'' if second is None else f'{last.others:,} of {second.name}, '}"
+        f"{recipe.name}",
         [
             ("evaluations", True),
             ("per item", True),
@@ -101,6 +128,7 @@ def plan(
     out.document(
         {
             "texts": last.n,
+            "others": last.others,
             "similarity": recipe.name,
             "seconds_each": last.seconds_each,
             "sampled": last.sampled,
@@ -140,7 +168,7 @@ def _rows(bills: list[run_plan.Plan], money: list[str] | None) -> list[tuple[str
     rows.append(
         (
             f"{last.exact_evaluations:,}",
-            f"{last.n - 1:,}",
+            f"{last.others or last.n - 1:,}",
             "all",
             duration(last.exact_seconds),
             "",
@@ -172,6 +200,7 @@ def _affordable(
     method: str,
     told: dict[str, Any],
     *,
+    second: Input | None,
     strict: bool,
 ) -> list[run_plan.Plan]:
     """Return a plan a budget, all from one timed sample.
@@ -180,18 +209,23 @@ def _affordable(
     pairs stands once.
     """
     kept: list[tuple[Budget, int]] = []
+    m, compared = len(given.texts), recipe
+    others = None if second is None else second.texts
+    if others is not None:
+        compared = two_sets(recipe, m)
+    n = m + len(others or ())
     for budget in budgets:
         try:
-            foreseen = foresee(
-                as_method(method), recipe, len(given.texts), budget, symmetrize=True
-            )
+            foreseen = foresee(as_method(method), compared, n, budget, symmetrize=True)
         except BudgetError:
             if strict or (budget == budgets[-1] and not kept):
                 raise
             continue
         if strict or all(foreseen.evaluations != paid for _, paid in kept):
             kept.append((budget, foreseen.evaluations))
-    first = run_plan.plan(given.texts, recipe, kept[0][0], method=method, **told)
+    first = run_plan.plan(
+        given.texts, recipe, kept[0][0], others=others, method=method, **told
+    )
     # An asymmetric similarity that does not say so costs twice what was foreseen.
     twice = first.evaluations / kept[0][1]
     return [first.at(round(twice * evaluations)) for _, evaluations in kept]

@@ -9,7 +9,7 @@ from fewpairs.answers.sides import Side
 from fewpairs.checks import check_flag
 from fewpairs.execution import check_executor
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.ledger.opening import as_ledger, identity_of
 from fewpairs.ledger.subject import FingerprintOnce
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method
@@ -17,13 +17,13 @@ from fewpairs.progress import Progress, Status, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.arguments import check_seed, check_target, told_of_prior
 from fewpairs.run.budget_split import foresee, warn_of_few
-from fewpairs.run.given_rows import GivenRows, read_rows
+from fewpairs.run.given_rows import GivenRows
+from fewpairs.run.given_sets import read_sets
 from fewpairs.run.run import Run
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
 from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.items import Items
-from fewpairs.similarity.two_sets import is_of_two_sets, of_two_sets
 from fewpairs.types import Column, Empty, Ids
 
 __all__ = ["approximate"]
@@ -166,17 +166,11 @@ def approximate(
     ledger = as_ledger(store, call)
     shown = as_progress(progress, call)
     recipe = as_similarity(similarity, call)
-    rows = read_rows(items, call, column=column, ids=ids, empty=empty)
-    more: GivenRows | None = None
-    listed_items = rows.items
-    if others is not None or is_of_two_sets(recipe):
-        if others is not None:
-            more = read_rows(others, call, name="others", column=column, empty=empty)
-        second = None if more is None else more.items
-        recipe, listed_items = of_two_sets(rows.items, second, recipe, call)
+    given = read_sets(items, others, recipe, call, column=column, ids=ids, empty=empty)
+    recipe, listed_items = given.recipe, given.items
     scorer = bind(listed_items, recipe, call)
     recipe = recipe.bound_by(scorer)
-    prior = _prior_of(prior, rows, more)
+    prior = given.prior(prior)
     expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
@@ -199,11 +193,9 @@ def approximate(
         items=listed_items,
         executor=executor,
         # Once: what a function has counted or cached since makes it no other one.
-        identity=FingerprintOnce(
-            partial(identity_of, recipe, _known_by(rows, listed_items, recipe))
-        ),
-        dropped=_dropped(scorer, listed_items, rows, more),
-        sides=_sides(recipe, scorer, rows, more),
+        identity=FingerprintOnce(partial(identity_of, recipe, given.known)),
+        dropped=_dropped(scorer, listed_items, given.rows, given.more),
+        sides=_sides(recipe, scorer, given.rows, given.more),
         own_prior=isinstance(prior, str) and prior == "auto",
     )
     warn_of_few(call, allowed, run.cost())
@@ -211,15 +203,6 @@ def approximate(
         run.check_memory(expected, call)
         return run.from_nothing(allowed, expected)
     return run.until(target_error, allowed)
-
-
-def _prior_of(prior: Any, rows: GivenRows, more: GivenRows | None) -> Any:
-    """Return a prior without the rows of items that are missing."""
-    if more is None:
-        return rows.prior(prior)
-    if isinstance(prior, tuple) and len(prior) == 2:
-        return rows.prior(prior[0]), more.prior(prior[1])
-    return prior
 
 
 def _dropped(
@@ -246,10 +229,3 @@ def _sides(
         return None
     split = len(rows.items)
     return rows.stayed(split), more.stayed(scorer.n - split)
-
-
-def _known_by(rows: GivenRows, items: Items | None, recipe: Similarity) -> Any:
-    """Return what a ledger knows items by; of two sets, both in one list."""
-    if recipe.split is not None or rows.present is not None:
-        return items
-    return known_by(rows.given, items)

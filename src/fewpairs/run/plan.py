@@ -13,7 +13,7 @@ from fewpairs.answers.way import Way, choose_way
 from fewpairs.cards import card
 from fewpairs.checks import check_flag
 from fewpairs.ledger.ledger import Ledger
-from fewpairs.ledger.opening import as_ledger, identity_of, known_by
+from fewpairs.ledger.opening import as_ledger, identity_of
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget, GivenBudget
 from fewpairs.methods import Method, as_method
 from fewpairs.reading.opening import open_oracle
@@ -28,7 +28,7 @@ from fewpairs.run.expectation import (
     exact_seconds,
     expect,
 )
-from fewpairs.run.given_rows import read_rows
+from fewpairs.run.given_sets import read_sets
 from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
 from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.priors import Prior
@@ -48,10 +48,12 @@ class Plan:
 
     Attributes
     ----------
-    n, evaluations, exact_evaluations
-        Items; evaluations that the budget will buy, and that all pairs take.
+    n, others
+        Items; of two sets those of the first, and of the second.
+    evaluations, exact_evaluations
+        Evaluations that the budget will buy, and that all pairs take.
     per_item
-        Pairs per item that the budget will buy.
+        Pairs per item that the budget will buy; of two sets, per item of the first.
     seconds, exact_seconds
         Predicted time inside the similarity for the budget, and of a pass over all
         pairs; binding included.
@@ -66,7 +68,7 @@ class Plan:
         What will be run, and the bytes that its result will hold.
     expectation
         What the default may reach, and how long it computes; ``None`` for other
-        methods, and where nothing is known.
+        methods, of two sets, and where nothing is known.
     prior_r2
         The part of the differences of the sampled pairs that the prior explains;
         ``None`` where there is none, or too few were sampled to tell.
@@ -98,6 +100,7 @@ class Plan:
     way: Way
     by_default: bool = field(repr=False)  # the default is what will be run
     ledger: Ledger = field(repr=False, compare=False)
+    others: int | None = None
 
     def _repr_html_(self) -> str:
         return card(str(self))
@@ -132,7 +135,8 @@ class Plan:
         shown = [*(name for name in order if lines.get(name)), "all pairs", "advice"]
         shown.append("measured")
         body = [f"  {name:<11} {lines[name]}" for name in shown]
-        return "\n".join([f"fewpairs plan for {self.n:,} items", *body])
+        of = "" if self.others is None else f" and {self.others:,} others"
+        return "\n".join([f"fewpairs plan for {self.n:,} items{of}", *body])
 
     @property
     def outlook(self) -> str:
@@ -162,6 +166,7 @@ def plan(
     similarity: GivenSimilarity,
     budget: GivenBudget = DEFAULT_BUDGET,
     *,
+    others: Iterable[Any] | None = None,
     column: Column = None,
     empty: Empty = "error",
     method: str | Method = "auto",
@@ -192,6 +197,9 @@ def plan(
     124750
     >>> plan.seconds < plan.exact_seconds
     True
+    >>> two = fp.plan(texts[:100], fp.StringSimilarity(), "20/item", others=texts[100:])
+    >>> two.n, two.others, two.evaluations, two.exact_evaluations
+    (100, 400, 2000, 40000)
     """
     call = "fewpairs.plan"
     chosen = as_method(method)
@@ -199,12 +207,14 @@ def plan(
     symmetrize = check_flag(call, "symmetrize", symmetrize)
     seed = check_seed(seed, call)
     recipe = as_similarity(similarity, call)
-    rows = read_rows(items, call, column=column, empty=empty)
-    listed_items, prior = rows.items, rows.prior(prior)
+    given = read_sets(items, others, recipe, call, column=column, empty=empty)
+    recipe, listed_items, prior = given.recipe, given.items, given.prior(prior)
     started = time.perf_counter()
     scorer = bind(listed_items, recipe, call)
+    recipe = recipe.bound_by(scorer)
     binding = time.perf_counter() - started
-    by_default = chosen == as_method("auto")
+    two = recipe.split is not None
+    by_default = chosen == as_method("auto") and not two
     foreseen = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
@@ -228,7 +238,7 @@ def plan(
             symmetrize=symmetrize,
             ledger=ledger,
             rng=rng,
-            identity=partial(identity_of, recipe, known_by(items, listed_items)),
+            identity=partial(identity_of, recipe, given.known),
             recheck=not ledger.trust,
         )
         ledger.start("plan", {"method": "a plan's sample"})
@@ -244,18 +254,20 @@ def plan(
     instead = approximating_seconds(oracle.cost, rates._replace(pair=each), spent)
     per_item = oracle.cost.per_item(expected.evaluations)
     lines = getattr(expected.method, "count", -(-expected.evaluations // scorer.n))
+    m, n = oracle.cost.shape
     return Plan(
-        n=scorer.n,
+        n=m,
+        others=n if two else None,
         evaluations=expected.evaluations,
         exact_evaluations=everything,
-        per_item=min(per_item, scorer.n - 1.0),
+        per_item=min(per_item, n - (0.0 if two else 1.0)),
         seconds=binding + each * expected.evaluations,
         exact_seconds=exact,
         sampled=oracle.evaluations,
         seconds_each=each,
         method=repr(expected.method),
         memory=3 * scorer.n * lines * scorer.dtype.itemsize,
-        expectation=_expected(scorer.n, per_item, by_default),
+        expectation=_expected(n, per_item, by_default),
         prior_r2=_explained(oracle, getattr(chosen, "prior", None)),
         rates=rates,
         way=choose_way(exact, binding + instead, everything),

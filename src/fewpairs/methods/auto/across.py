@@ -42,16 +42,18 @@ class AcrossStage:
         rng: np.random.Generator,
         *,
         least: int,
+        purpose: str,
     ) -> None:
         self._spending, self._learns, self._seconds = spending, learns, seconds
         self._rng, self._least = rng, least
+        self._purpose = "across, entries" if purpose == "entries" else "across"
 
     def fit(
         self, prior: Prior | None, in_range: Callable[[NDArray[Any]], bool]
     ) -> Model:
         """Spend it; ``in_range`` tells values that single precision can square."""
         spending = self._spending
-        stage = FewStage(spending, prior, "across")
+        stage = FewStage(spending, prior, self._purpose)
         if prior is None:
             stage.draw(max(_DRAWN, int(_DRAWN_SHARE * spending.budget)))
         confirmed = prior is not None and stage.look(spending.left)

@@ -98,7 +98,8 @@ class Auto(Method):
         longer than training may.
     purpose
         What the budget is for: exact values of near ``"neighbors"``, good ``"entries"``
-        all over, or ``"balanced"``. Of two sets it is for left items' neighbors.
+        all over, or ``"balanced"``. Of two sets the first and the last are the same:
+        exact values of left items' neighbors.
     student_seconds
         Training stops after so many seconds, all rounds together; by default after 110,
         of more than 20,000 items after as many more. The result depends on the seed
@@ -212,6 +213,7 @@ class Auto(Method):
                 self._seconds(n),
                 student_rng,
                 least=self.least(cost),
+                purpose=self.purpose,
             ).fit(prior, _in_range)
         if self._few(cost, spending):
             stage = FewStage(spending, prior, self.purpose)

@@ -44,6 +44,7 @@ _BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
 _BY_GOOD_PRIOR, _ENOUGH = (0.5, 0.5), 400
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
+_DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 
@@ -98,6 +99,7 @@ class FewStage:
         none = np.empty(0, dtype=np.int64)
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
+        self._across = spending.oracle.cost.split is not None
 
     @property
     def per_item(self) -> float:
@@ -115,7 +117,7 @@ class FewStage:
         spending = self.spending
         # One that nobody asked for must not cost much where it says nothing.
         asked = self.prior is None or self.prior.asked
-        across = self.purpose == "across"
+        across = self._across
         share = 0.25 if asked else (_UNASKED_ACROSS if across else _UNASKED)
         fewest = min(_LOOKED * spending.calls, int(share * spending.budget))
         self.draw(min(most, max(int(_TIMED * spending.budget), fewest)))
@@ -165,7 +167,7 @@ class FewStage:
         had = sum(rest)
         told = self.says_much
         share = random_share(self.purpose, self.per_item, told=told or not learns)
-        if told and not learns:
+        if told and not learns and self.purpose != "across, entries":
             enough = _ENOUGH * spending.calls / (spending.left + had)
             share = max(share / 2, min(share, enough))
             self._by_prior = _BY_GOOD_PRIOR
@@ -203,7 +205,7 @@ class FewStage:
                 seconds=seconds,
                 rng=rng,
             )
-        across = self.purpose == "across"
+        across = self._across
         features = beside(item_features(self.prior, _OWN, rng), profiles)
         own = CorrectionScorer(features, n, spending.rng, always=across)
         count = self.chosen = self._rounds(model, read, trained or own)
@@ -226,10 +228,15 @@ class FewStage:
     def _with_hubs(
         self, i: Indices, j: Indices, values: NDArray[Any]
     ) -> tuple[Indices, Indices, NDArray[Any]]:
-        """Return random pairs and, of two sets, more of what looks like hubs."""
+        """Return random pairs, and more of what looks like hubs.
+
+        Of two sets, unless whole lines were read; of one set, where it has grown: in
+        one run it has random pairs enough.
+        """
         spending, random = self.spending, (i, j, values)
-        told = spending.paid or len(spending.oracle.read.line_indices())
-        if self.purpose != "across" or self.prior is None or told:
+        lines = len(spending.oracle.read.line_indices()) > 0
+        across, grown = self._across, spending.paid > 0
+        if self.prior is None or across == grown or (across and lines):
             return random
         return _joined([random, read_hubs(spending, self.prior, random)])
 
@@ -271,8 +278,8 @@ class FewStage:
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
-        found.rotates = self.purpose == "across"
-        if self.purpose == "across":
+        found.rotates = self._across
+        if self._across:
             done = self._firsts(found, read, count // 2)
         rounds = scorer.rounds
         for turn in range(rounds):

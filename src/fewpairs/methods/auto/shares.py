@@ -10,6 +10,7 @@ _RANDOM = {
     "neighbors": (4.0, 0.05, 0.75),
     "entries": (3.0, 0.6, 0.9),
     "across": (1.2, 0.08, 0.35),  # of two sets, where hubs are read beside (`hubs`)
+    "across, entries": (2.0, 0.6, 0.9),
 }
 # Pairs per item from which to twice which the share grows, with their root.
 _LARGE = 30.0
@@ -25,6 +26,6 @@ def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
     a student does not know what looks most similar either.
     """
     number, share, most = _RANDOM[purpose]
-    most = most if told or purpose == "across" else max(most, _UNTOLD)
+    most = most if told or purpose.startswith("across") else max(most, _UNTOLD)
     share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
     return min(most, number / max(per_item, 1e-9) + share)

@@ -20,6 +20,7 @@ __all__ = ["Read", "TrainedScorer"]
 
 # Rounds with a student, by purpose; of many items a round takes long.
 _ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
+_ROUNDS["across, entries"] = _ROUNDS["entries"]
 _MANY, _ROUNDS_OF_MANY = 20_000, 8
 _STEPS, _LAST_STEPS = 250, 1_500
 # As many times more steps as there are so many pairs, up to so many times, by trainer:

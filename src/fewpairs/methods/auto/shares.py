@@ -9,12 +9,13 @@ _RANDOM = {
     "balanced": (3.0, 0.1, 0.75),
     "neighbors": (4.0, 0.05, 0.75),
     "entries": (3.0, 0.6, 0.9),
-    "across": (1.2, 0.08, 0.35),  # of two sets, where hubs are read beside (`hubs`)
-    "across, entries": (2.0, 0.6, 0.9),
+    "across": (2.0, 0.08, 0.5),  # of two sets
 }
 # Pairs per item from which to twice which the share grows, with their root.
 _LARGE = 30.0
-_UNTOLD = 0.9  # up to this share of it where the prior alone does not say much
+# The same where the prior alone does not say much: one more up to so many pairs per
+# item, falling to none at twice as many; the share grows by more, and may be larger.
+_MORE, _GROWTH, _UNTOLD = 16.0, 1.2, 0.9
 
 
 def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
@@ -26,6 +27,12 @@ def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
     a student does not know what looks most similar either.
     """
     number, share, most = _RANDOM[purpose]
-    most = most if told or purpose.startswith("across") else max(most, _UNTOLD)
-    share *= math.sqrt(min(max(1.0, per_item / _LARGE), 2.0))
+    large = min(max(1.0, per_item / _LARGE), 2.0)
+    if told or purpose != "balanced":
+        share *= math.sqrt(large)
+    else:
+        number += min(max(0.0, 2 - per_item / _MORE), 1.0)
+        share *= 1 + _GROWTH * (large - 1)
+    if not told and purpose != "across":
+        most = max(most, _UNTOLD)
     return min(most, number / max(per_item, 1e-9) + share)

@@ -46,7 +46,7 @@ def done(name, library, folder):
 @pytest.fixture
 def folder(tmp_path):
     """Titles with copies and a gap, as people have them."""
-    colors, things = "red green blue pink violet".split(), "cup lamp chair door".split()
+    colors, things = "red teal blue pink violet".split(), "cup lamp chair door".split()
     sizes = "tiny folding enormous".split()
     titles = [f"{c} {t}, {s}" for c in colors for t in things for s in sizes]
     titles += [f"{title}!" for title in titles[:6]] + [None]

@@ -53,11 +53,19 @@ class BudgetError(FewpairsError, ValueError):
 
 
 class SpentError(BudgetError):
-    """Money or time ended in the middle of a request; what was paid for is kept."""
+    """Money or time ended before there was a result; what was paid for is kept.
+
+    Attributes
+    ----------
+    ledger
+        Everything paid for so far. Pass it as ``store=`` to go on without paying for it
+        again.
+    """
 
     def __init__(self, message: str = "", *, needed: int = 1, allowed: int = 0) -> None:
         what = "the budget of money or time ends here; what was paid for is kept."
         super().__init__(message or what, needed=needed, allowed=allowed)
+        self.ledger: Ledger | None = None
 
 
 class SimilarityError(FewpairsError, RuntimeError):

@@ -11,6 +11,7 @@ from fewpairs.cli.output import Out
 from fewpairs.cli.recipes import make_pair_priors, make_similarity
 from fewpairs.cli.running import read_texts
 from fewpairs.errors import BudgetError, InputError
+from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import Budget
 from fewpairs.methods import as_method
 from fewpairs.result.bill import duration
@@ -208,6 +209,13 @@ def _affordable(
     Default budgets that are too small for the method are left out, and what is all
     pairs stands once.
     """
+    if any(budget.is_scarce for budget in budgets):  # what they buy is measured
+        ledger = Ledger()
+        told = {**told, "store": told.get("store") or ledger}
+        return [
+            run_plan.plan(given.texts, recipe, budget, method=method, **told)
+            for budget in budgets
+        ]
     kept: list[tuple[Budget, int]] = []
     m, compared = len(given.texts), recipe
     others = None if second is None else second.texts

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import SimilarityError
 from fewpairs.interrupts import exposed
 from fewpairs.similarity.base import Interrupted, Scorer
+from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
 __all__ = ["Outcome", "Task", "call"]
@@ -21,7 +22,8 @@ class Task(NamedTuple):
     """One call: all ``a`` with all ``b``, or a[t] with b[t] for every t.
 
     With ``both``, an entry is ½(s(a, b) + s(b, a)), at two evaluations. With ``least``,
-    only what reaches it is wanted of a block: other values may be any below.
+    only what reaches it is wanted of a block: other values may be any below. Pairs may
+    take no more than is ``allowed``.
     """
 
     a: Indices
@@ -29,6 +31,7 @@ class Task(NamedTuple):
     block: bool
     both: bool = False
     least: float | None = None
+    allowed: Allowed | None = None
 
 
 class Outcome(NamedTuple):
@@ -53,14 +56,15 @@ def call(
     beyond its declared ``bounds`` is an error; what else the call returned has been
     paid for and is kept.
     """
-    a, b, block, both, least = task
+    a, b, block, both, least, allowed = task
     if not both:
-        return _score(scorer, (name, bounds), a, b, block=block, least=least)
+        how = _How(block, least, allowed)
+        return _score(scorer, (name, bounds), a, b, how)
     if block:
-        there = _score(scorer, (name, bounds), a, b, block=True)
+        there = _score(scorer, (name, bounds), a, b, _How(block=True))
         if there.error is not None:
             return there._replace(values=np.full_like(there.values, np.nan))
-        back = _score(scorer, (name, bounds), b, a, block=True)
+        back = _score(scorer, (name, bounds), b, a, _How(block=True))
         return Outcome(
             0.5 * (there.values + back.values.T),
             there.evaluations + back.evaluations,
@@ -75,29 +79,30 @@ def call(
     first, second = np.repeat(a, sides), np.repeat(b, sides)
     last = ends[sides == 2] - 1
     first[last], second[last] = b[sides == 2], a[sides == 2]
-    all_of_them = _score(scorer, (name, bounds), first, second, block=False)
+    how = _How(block=False, allowed=allowed)
+    all_of_them = _score(scorer, (name, bounds), first, second, how)
     values = all_of_them.values
     averages = 0.5 * (values[ends - sides] + values[ends - 1])
     return all_of_them._replace(values=averages)
 
 
-def _score(
-    scorer: Scorer,
-    known_as: Any,
-    a: Indices,
-    b: Indices,
-    *,
-    block: bool,
-    least: float | None = None,
-) -> Outcome:
+class _How(NamedTuple):
+    """How a scorer is asked."""
+
+    block: bool
+    least: float | None = None
+    allowed: Allowed | None = None
+
+
+def _score(scorer: Scorer, known_as: Any, a: Indices, b: Indices, how: _How) -> Outcome:
     name, bounds = known_as
-    shape = (len(a), len(b)) if block else (len(a),)
+    shape = (len(a), len(b)) if how.block else (len(a),)
     values: Any = None
     error: BaseException | None = None
     start = time.perf_counter()
     try:
         with exposed:
-            values = _asked(scorer, a, b, block=block, least=least)
+            values = _asked(scorer, a, b, how)
     except Interrupted as stop:
         error = stop.cause
         values = np.full(shape, np.nan)
@@ -132,12 +137,13 @@ def _score(
     return Outcome(precise, done, seconds, error, money)
 
 
-def _asked(
-    scorer: Scorer, a: Indices, b: Indices, *, block: bool, least: float | None
-) -> Any:
-    if not block:
-        return scorer.pairs(a, b)
-    return scorer.block(a, b) if least is None else scorer.block_above(a, b, least)
+def _asked(scorer: Scorer, a: Indices, b: Indices, how: _How) -> Any:
+    if how.block:
+        least = how.least
+        return scorer.block(a, b) if least is None else scorer.block_above(a, b, least)
+    if how.allowed is not None:
+        return scorer.pairs_within(a, b, how.allowed)
+    return scorer.pairs(a, b)
 
 
 def _no_similarity(

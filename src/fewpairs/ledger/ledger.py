@@ -217,11 +217,11 @@ class Ledger:
         """End the run, which has come to its result."""
         self._run.finish()
 
-    def decide(self, name: str, choose: Callable[[], Any]) -> Any:
+    def decide(self, name: str, choose: Callable[[], Any] | None) -> Any:
         """Return what this run decided before, or decide now and write it down.
 
         For whatever depends on the clock: a run that goes on must not come to another
-        result. ``choose`` returns what JSON can hold.
+        result. ``choose`` returns what JSON can hold; ``None`` decides nothing.
         """
         return self._run.decide(name, choose)
 

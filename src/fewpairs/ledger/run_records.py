@@ -109,8 +109,10 @@ class CurrentRun:
             paid, spent = self._before
             self._before = paid + evaluations, spent + money
 
-    def decide(self, name: str, choose: Callable[[], Any]) -> Any:
-        """Return what was decided before, or decide now."""
+    def decide(self, name: str, choose: Callable[[], Any] | None) -> Any:
+        """Return what was decided before, or decide now, if there is a choice."""
+        if choose is None:
+            return None if self.record is None else self.record.decisions.get(name)
         if self.record is None:
             return choose()
         if name not in self.record.decisions:

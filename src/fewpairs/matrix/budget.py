@@ -2,12 +2,13 @@
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
 from fewpairs.errors import InputError
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.limits import Limits
 
 __all__ = ["DEFAULT_BUDGET", "Budget", "GivenBudget"]
 
@@ -15,14 +16,17 @@ DEFAULT_BUDGET = "50/item"  # a share of the pairs would grow with the square of
 
 _CURE = (
     'Pass pairs per item, such as "50/item", a share of the pairs, such as 0.05 or '
-    '"5%", a whole number of evaluations, such as 100_000, or None for what the method '
-    "needs."
+    '"5%", a whole number of evaluations, such as 100_000, time or money, such as '
+    '"20min" or "$5", or None for what the method needs.'
 )
 # What a text is made of; commas, underscores and spaces are taken out first.
 _TEXT = re.compile(
     r"(?P<currency>[$€£¥]?)(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?P<unit>.*)"
 )
-_TIME = re.compile(r"s|m|h|d|secs?|seconds?|mins?|minutes?|hrs?|hours?|days?")
+_TIME = re.compile(
+    r"(?P<s>s|secs?|seconds?)|(?P<m>m|mins?|minutes?)|(?P<h>h|hrs?|hours?)|d|days?"
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, None: 86_400}
 _MONEY = re.compile(r"[$€£¥]|usd|eur|gbp|dollars?|euros?")
 
 
@@ -43,6 +47,11 @@ class Budget:
         Pairs read per item: k of them are k·n/2 pairs, since a pair has two items;
         n − 1 or more are everything. Of two sets, pairs read per left item: k of them
         are k·m, and n or more are everything.
+    money, seconds
+        Money in the unit of the similarity's price, and time from the call to its
+        result. How many evaluations they buy is measured when the run begins.
+    limits
+        What is left of money and time, where a run is part of another one.
 
     Examples
     --------
@@ -58,6 +67,9 @@ class Budget:
     evaluations: int | None = None
     share: float | None = None
     per_item: float | None = None
+    money: float | None = None
+    seconds: float | None = None
+    limits: Limits | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def of(cls, given: Any, name: str) -> "Budget":
@@ -94,10 +106,19 @@ class Budget:
             msg = f"{name} is {text!r:.60}, which is not a number. {_CURE}"
             raise InputError(msg)
         number, unit = found["number"], found["unit"]
-        if found["currency"] or _MONEY.fullmatch(unit):
-            raise _later(name, text, "money")
-        if _TIME.fullmatch(unit):
-            raise _later(name, text, "time")
+        timed = _TIME.fullmatch(unit)
+        if found["currency"] or _MONEY.fullmatch(unit) or timed:
+            if found["currency"] and unit:
+                msg = f"{name} is {text!r:.60}, and {unit!r:.20} is no unit. {_CURE}"
+                raise InputError(msg)
+            amount = float(number) * (_SECONDS[timed.lastgroup] if timed else 1)
+            if not 0 < amount < math.inf:
+                msg = f"{name} is {text}; nothing can be read for that. {_CURE}"
+                raise InputError(msg)
+            given = re.sub(r"[,_\s]", "", text)
+            if timed:
+                return cls(given, seconds=amount)
+            return cls(given, money=amount)
         if unit == "/item":
             return cls._of_pairs_per_item(float(number), name, text)
         if unit not in ("", "%"):
@@ -117,6 +138,17 @@ class Budget:
             msg = f"{name} is {text}; nothing can be read for that. {_CURE}"
             raise InputError(msg)
         return cls(f"{value:g}/item", per_item=value)
+
+    @property
+    def is_scarce(self) -> bool:
+        """Whether it is money or time: evaluations follow from what they take."""
+        return self.money is not None or self.seconds is not None
+
+    def begin(self) -> Limits | None:
+        """Return limits of money and time, from now on; ``None``: there are none."""
+        if self.is_scarce and self.limits is None:
+            return Limits(self.money, self.seconds)
+        return self.limits
 
     @property
     def is_limited(self) -> bool:
@@ -142,15 +174,6 @@ class Budget:
             items = cost.n / 2 if cost.split is None else cost.split
             return math.floor(self.per_item * items + 1e-9) * cost.each
         return self.evaluations
-
-
-def _later(name: str, text: str, kind: str) -> InputError:
-    """Return the refusal of a kind of budget that no run keeps yet."""
-    msg = (
-        f"{name} is {text!r:.60}, a budget of {kind}: this version cannot keep one, a "
-        f"later one will. fewpairs.plan says what evaluations take. {_CURE}"
-    )
-    return InputError(msg)
 
 
 GivenBudget = float | int | str | Budget | None

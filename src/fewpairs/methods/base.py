@@ -50,6 +50,14 @@ class Method(ABC):
     def fit(self, oracle: Oracle, rng: np.random.Generator) -> Model:
         """Read what is needed through ``oracle`` and return factors."""
 
+    def taking(self, cost: Cost, allowance: int) -> Self:
+        """Return the method that goes on from what was read, with so many more."""
+        return self.resolve(cost, allowance)
+
+    def within(self, seconds: float, n: int) -> Self:  # noqa: ARG002 - who trains
+        """Return the method of n items that trains for so many seconds at most."""
+        return self
+
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
         """Fix what follows from the budget; raise if it is not enough."""
         self._check_symmetric(cost)

@@ -2,6 +2,7 @@
 
 from fewpairs.errors import BudgetError
 from fewpairs.ledger.ledger import Ledger
+from fewpairs.matrix.limits import Limits
 from fewpairs.progress import Progress
 
 __all__ = ["Account"]
@@ -21,6 +22,8 @@ class Account:
     charged
         Calls that the requests take, made now or paid for before: the same whatever a
         ledger knows.
+    limits
+        Of money and time; ``None``: there are none.
     """
 
     def __init__(self, ledger: Ledger, progress: Progress) -> None:
@@ -29,6 +32,7 @@ class Account:
         self.for_store = 0
         self.charged = 0
         self.money = 0.0
+        self.limits: Limits | None = None
         self._ledger, self._progress = ledger, progress
 
     @property
@@ -40,6 +44,8 @@ class Account:
         """Enter evaluations that were made, and what was charged for them."""
         self.evaluations += evaluations
         self.money += money
+        if self.limits is not None:
+            self.limits.count(evaluations, money)
         self._ledger.count(evaluations, money)
         spend = getattr(self._progress, "spend", None)
         if money and spend is not None:  # watchers need not listen to it

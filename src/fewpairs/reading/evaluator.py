@@ -1,14 +1,17 @@
 """Evaluator: fills in missing entries, chunk by chunk, by whoever does the calls."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.errors import SpentError
 from fewpairs.execution import Workers
 from fewpairs.execution.calling import Outcome, Task
 from fewpairs.matrix.grid import Piece
+from fewpairs.matrix.limits import Limits
 from fewpairs.similarity.base import Scorer, cut
 from fewpairs.types import Indices
 
@@ -46,6 +49,8 @@ class Evaluator:
         Whether an entry is ½(s(a, b) + s(b, a)), at two evaluations.
     seconds
         Time spent inside the similarity, all workers together.
+    limits
+        Of money and time; ``None``: there are none.
     """
 
     def __init__(
@@ -53,12 +58,22 @@ class Evaluator:
     ) -> None:
         self.averages = False
         self.seconds = 0.0
-        self.chunk = int(scorer.chunk)
+        self._chunk = int(scorer.chunk)
         # Where blocks are no faster than pairs, pairs lose less on an error.
         self.blocks = scorer.has_blocks
         self._workers = workers
         self._report = report
+        self.limits: Limits | None = None
+        # Of a scorer that does not stop by itself: what one costs.
+        self._price = None if scorer.stops else float(scorer.price)
         self.rescue: Rescue | None = None
+
+    @property
+    def chunk(self) -> int:
+        """Evaluations of one call: fewer where it cannot be stopped, and has to be."""
+        if self.limits is None or self.limits.chunk is None or self._price is None:
+            return self._chunk
+        return min(self._chunk, self.limits.chunk)
 
     @property
     def width(self) -> int:
@@ -67,10 +82,28 @@ class Evaluator:
 
     def score(self, a: Indices, b: Indices, *, both: bool = False) -> Outcome:
         """Call the similarity once, for pairs in the order that is given, or both."""
-        self._workers.submit(Task(a, b, block=False, both=both))
-        ((_, outcome),) = self._workers.wait()
-        self._book(outcome)
+        task = self._within(Task(a, b, block=False, both=both), 1)
+        if task is None:
+            return Outcome(np.full(len(a), np.nan), 0, error=SpentError())
+        with self._waiting():
+            self._workers.submit(task)
+            ((_, outcome),) = self._workers.wait()
+        self._book(outcome, task)
         return outcome
+
+    def _waiting(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.limits is None else self.limits.waiting()
+
+    def _within(self, task: Task, workers: int) -> Task | None:
+        """Return a task that knows what it may take; ``None``: it does not fit."""
+        if self.limits is None:
+            return task
+        size = len(task.a) * (len(task.b) if task.block else 1) * (1 + task.both)
+        price = self._price
+        if task.block and price is None:  # only pairs can stop
+            price = 0.0
+        allowed = self.limits.allow(size, workers, price)
+        return None if allowed is None else task._replace(allowed=allowed)
 
     def fill(
         self,
@@ -92,7 +125,9 @@ class Evaluator:
         under_way = _UnderWay(jobs)
         while True:
             try:
-                if not self._step(V, under_way, keep):
+                with self._waiting():
+                    going_on = self._step(V, under_way, keep)
+                if not going_on:
                     return under_way.error
             except BaseException as stop:  # noqa: BLE001 - keep what was paid for
                 # Ctrl-C: what is under way is still waited for, unless it comes again.
@@ -110,7 +145,9 @@ class Evaluator:
         now = _InOrder(enumerate(tasks), take)
         while True:
             try:
-                if not self._advance(now):
+                with self._waiting():
+                    going_on = self._advance(now)
+                if not going_on:
                     break
             except BaseException as stop:  # noqa: BLE001 - keep what was paid for
                 again = now.error is not None
@@ -132,12 +169,16 @@ class Evaluator:
             if task is None:
                 now.finish(number, None, None)
             else:
-                now.flying[self._workers.submit(task)] = number, task
+                fitting = self._within(task, width - len(now.flying))
+                if fitting is None:
+                    now.error = SpentError()
+                    break
+                now.flying[self._workers.submit(fitting)] = number, fitting
         if not now.flying:
             return False
         for handle, outcome in self._workers.wait():
             number, task = now.flying.pop(handle)
-            self._book(outcome)
+            self._book(outcome, task)
             now.finish(number, task, outcome)
         return True
 
@@ -150,12 +191,17 @@ class Evaluator:
             if job.task is None:
                 _tell(keep, job)
             else:
-                now.flying[self._workers.submit(job.task)] = job
+                free = self._workers.width - len(now.flying)
+                task = self._within(job.task, free)
+                if task is None:
+                    now.fail(job.number, SpentError())
+                    break
+                now.flying[self._workers.submit(task)] = job._replace(task=task)
         if not now.flying:
             return False
         for handle, outcome in self._workers.wait():
             job = now.flying.pop(handle)
-            self._book(outcome)
+            self._book(outcome, job.task)
             _put(V, job, outcome.values)
             if outcome.error is None:
                 _tell(keep, job)
@@ -198,7 +244,9 @@ class Evaluator:
             a, b = task.a[done[0]], task.b[done[-1]]
             self.rescue(a, b, outcome.values[done])
 
-    def _book(self, outcome: Outcome) -> None:
+    def _book(self, outcome: Outcome, task: Task | None) -> None:
+        if self.limits is not None and task is not None and task.allowed is not None:
+            self.limits.has_come(task.allowed)
         self.seconds += outcome.seconds
         self._report(outcome.evaluations, outcome.money)
 

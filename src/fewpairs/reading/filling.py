@@ -39,7 +39,11 @@ class Filler:
         self._evaluator.rescue = ledger.rescue
         self._ledger = ledger
         self._symmetric = symmetric
-        self._chunk, self._blocks = evaluator.chunk, evaluator.blocks
+        self._blocks = evaluator.blocks
+
+    @property
+    def _chunk(self) -> int:
+        return self._evaluator.chunk
 
     def pairs(
         self, values: NDArray[Any], i: Indices, j: Indices

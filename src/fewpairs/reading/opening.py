@@ -14,6 +14,7 @@ from fewpairs.ledger.recheck import choose, refuse_others, size_of
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.limits import Limits
 from fewpairs.matrix.symmetry import BothOrders, compare, draw_pairs, pairs_to_check
 from fewpairs.progress import Progress, Silence
 from fewpairs.reading.account import Account
@@ -48,6 +49,7 @@ def open_oracle(
     workers: Workers | None = None,
     lock: AbstractContextManager[Any] | None = None,
     recheck: bool = False,
+    limits: Limits | None = None,
 ) -> Oracle:
     """Find out whether a similarity is symmetric, and return its oracle.
 
@@ -79,6 +81,8 @@ def open_oracle(
     recheck
         Whether a few values that the ledger holds are evaluated again, to see that they
         are this similarity's.
+    limits
+        Of money and time, where there are any.
     """
     n, budget = scorer.n, budget or Budget()
     own_ledger = Ledger() if ledger is None else ledger
@@ -86,6 +90,7 @@ def open_oracle(
     account = Account(own_ledger, progress or Silence())
     workers = workers or Serial(PortableScorer(scorer, similarity, None))
     evaluator = Evaluator(workers, scorer, account.count)
+    account.limits = evaluator.limits = limits
 
     taken = Cost.of(similarity, n, symmetrize=symmetrize, symmetric=True)
     on_top = 2 * pairs_to_check(similarity, n, None)

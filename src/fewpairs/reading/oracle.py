@@ -8,12 +8,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.errors import InputError, SimilarityError, StoreError
+from fewpairs.errors import InputError, SimilarityError, SpentError, StoreError
 from fewpairs.interrupts import Shield
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.cost import Cost
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.grid import chunks_of_lines
+from fewpairs.matrix.limits import Limits
 from fewpairs.matrix.lines import Axis
 from fewpairs.matrix.tiles import Tile, TileGrid
 from fewpairs.progress import EVALUATING, Progress
@@ -25,6 +26,8 @@ from fewpairs.reading.tile_reader import Proof, TileReader
 from fewpairs.types import Indices
 
 __all__ = ["Oracle"]
+
+_PARTS = 16  # in which lines are read where money or time may end
 
 
 P = ParamSpec("P")
@@ -99,6 +102,7 @@ class Oracle:
         self._entries = entries
         self._evaluator, self._dtype = evaluator, dtype
         self._ledger, self._progress, self.lock = ledger, progress, lock
+        self._cuttable = 0  # requests that may have been cut
         evaluator.averages = cost.calls == 2
         self._filler = Filler(evaluator, ledger, symmetric=cost.symmetric)
         self._tiles = TileReader(cost, entries, account, evaluator, dtype, proof=proof)
@@ -207,6 +211,20 @@ class Oracle:
         self._entries.take(i, j, values)
         return values
 
+    def pairs_that_fit(
+        self, i: Indices, j: Indices
+    ) -> tuple[Indices, Indices, NDArray[np.float64]]:
+        """Return pairs and their values: all, or those that money and time paid for."""
+        self._cuttable += 1
+        name = f"cut {self._cuttable}"  # the clock may decide: once
+        if self._ledger.decide(name, None) is None:
+            try:
+                return i, j, self.pairs(i, j)
+            except SpentError:
+                self._ledger.decide(name, lambda: True)
+        have, _ = self.known.lookup(i, j)
+        return i[have], j[have], self.pairs(i[have], j[have])
+
     def _fresh_pairs(self, a: Indices, b: Indices) -> NDArray[np.float64]:
         """Return distinct pairs that this run has not read."""
         new = self._entries.lookup(a, b)
@@ -217,6 +235,10 @@ class Oracle:
         self._charge(len(a) - own, own)
         error = self._filler.pairs(new, a, b)
         self._entries.enter(a[missing], b[missing], new[missing])
+        if isinstance(error, SpentError):  # what has come belongs to the result
+            done = np.isfinite(new)
+            self._entries.take(a[done], b[done], new[done])
+            self._charge(-int((~done & (a != b)).sum()), -int((~done & (a == b)).sum()))
         self._raise(error)
         return new
 
@@ -272,6 +294,11 @@ class Oracle:
         """Return K[i, i] for every i in ``indices``; free where it is declared."""
         return self.pairs(indices, indices)
 
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of money and time; ``None``: there are none."""
+        return self.account.limits
+
     def decide(self, name: str, choose: Callable[[], Any]) -> Any:
         """Decide what depends on the clock; a run that goes on decides the same."""
         return self._ledger.decide(name, choose)
@@ -292,12 +319,18 @@ class Oracle:
         for part in [indices] if sides is None else sides.parted(indices):
             self._charge(*self._entries.unread_in_lines(part, axis))
             missing = self._entries.missing_lines(part, axis)
-            if len(missing):
-                self._read_lines(missing, axis)
+            for some in self._at_once(missing):
+                self._read_lines(some, axis)
             lines = self._entries.take_lines(part, axis)
             if len(part) == len(indices):
                 return lines
         return self._entries.take_lines(indices, axis)
+
+    def _at_once(self, indices: Indices) -> list[Indices]:
+        """Return lines that are read together: a part of them where that may end."""
+        if self.limits is None or not len(indices):
+            return [indices] if len(indices) else []
+        return np.array_split(indices, min(len(indices), _PARTS))
 
     def _read_lines(self, indices: Indices, axis: Axis) -> None:
         """Evaluate what is missing of these lines and keep it, chunk by chunk."""
@@ -325,8 +358,7 @@ class Oracle:
         on_diagonal = int(np.isnan(np.diagonal(own)).sum())
         return missing - on_diagonal, on_diagonal
 
-    # --- the account -------------------------------------------------------------
-
+    # --- the account
     def _afford(self, entries: int, diagonal: int = 0) -> None:
         self.account.afford(entries * self.cost.calls + diagonal)
 
@@ -347,7 +379,7 @@ class Oracle:
     def _raise(self, error: BaseException | None) -> None:
         if error is None:
             return
-        if isinstance(error, (SimilarityError, StoreError)):
+        if isinstance(error, (SimilarityError, SpentError, StoreError)):
             error.ledger = self._ledger
         raise error
 

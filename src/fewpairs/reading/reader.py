@@ -11,6 +11,7 @@ from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.entries import Entries
+from fewpairs.matrix.limits import Limits
 from fewpairs.once import once
 from fewpairs.reading.opening import open_oracle
 from fewpairs.reading.oracle import Oracle
@@ -44,6 +45,11 @@ class Reader:
         Whether an asymmetric similarity is read as ½(K + Kᵀ).
     store, identity
         The ledger of the fit, and what it knows the items by.
+
+    Attributes
+    ----------
+    limits
+        Of money and time, where a job has any; set before anything is read.
     """
 
     def __init__(
@@ -63,6 +69,7 @@ class Reader:
         self._reading = reading
         self._symmetrize = symmetrize
         self._store, self._identity = store, identity
+        self.limits: Limits | None = None
 
     @once
     def oracle(self) -> Oracle:
@@ -75,6 +82,7 @@ class Reader:
             ledger=self._store,
             identity=self._identity,
             before=before,
+            limits=self.limits,
         )
 
     @once

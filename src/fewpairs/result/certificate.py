@@ -297,13 +297,13 @@ def hold_out(
     i, j = read.sample_unknown(size, rng)
     if earlier is None:
         before = read.moments()
-        return HeldOut(i, j, oracle.pairs(i, j), before, rng, bounds=bounds)
+        return HeldOut(*oracle.pairs_that_fit(i, j), before, rng, bounds=bounds)
     none = i[:0], i[:0], np.empty(0)
     kept, rest = earlier.part(earlier.aside.pop(HELD_OUT, none), read, len(i), rng)
     for sample in (rest, *earlier.aside.values()):
         earlier.put_back(read, sample)
     before = read.moments()
-    both = (i, j, oracle.pairs(i, j)), kept
+    both = oracle.pairs_that_fit(i, j), kept
     i, j, truth = (np.concatenate(side) for side in zip(*both, strict=True))
     earlier.put_back(read, kept)
     read.earlier = None  # any pair may be read from here on

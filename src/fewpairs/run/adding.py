@@ -24,6 +24,7 @@ from fewpairs.result.certificate import HELD_OUT, HeldOut
 from fewpairs.run.grown import Grown
 from fewpairs.run.joining import Joining
 from fewpairs.run.run import Run
+from fewpairs.run.sizing import by_bill
 from fewpairs.similarity.items import Items
 
 __all__ = ["add"]
@@ -159,6 +160,7 @@ def _spend(
     ends = 2 if before.split is None else 1
     per_item = run.per_item or ends * paid.charged / before.shape[0]
     per_other = run.per_other or ends * paid.charged / before.shape[1]
+    budget, limits = by_bill(budget, paid, 0.0, _CALL)
     split, whole = grown.split(budget, (per_item, per_other))
     if not len(whole):
         _call_random(reader.known, larger.reader.known)
@@ -167,6 +169,7 @@ def _spend(
         whole=whole if len(whole) else None,
         per_item=per_item,
         per_other=None if before.split is None else per_other,
+        limits=limits,
     )
     larger.check_memory(split, _CALL)
     kept = replace(

@@ -20,6 +20,7 @@ from fewpairs.run.budget_split import foresee, warn_of_few
 from fewpairs.run.given_rows import GivenRows
 from fewpairs.run.given_sets import read_sets
 from fewpairs.run.run import Run
+from fewpairs.run.sizing import TRAINING, check_price, estimate
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
 from fewpairs.similarity.given_priors import GivenPrior
@@ -90,7 +91,9 @@ def approximate(
         float, or a text such as ``"5%"``, is a share of
         the n(n−1)/2 distinct pairs (1.0 is everything: the diagonal too, and on top the
         up to eight mirror images that check an unproven symmetry), an int a number of
-        evaluations, ``None`` what a method with given landmarks needs. A declared
+        evaluations, ``"$5"`` money and ``"20min"`` time from the call to its result: a
+        pilot measures what they buy. ``None`` is what a method with given landmarks
+        needs. A declared
         diagonal is free. An asymmetric similarity takes two evaluations per pair.
     seed
         Same seed, same result.
@@ -159,6 +162,7 @@ def approximate(
     call = "fewpairs.approximate"
     chosen = as_method(method)
     allowed = Budget.of(budget, f"{call}: budget")
+    limits = allowed.begin()  # time counts from here on
     symmetrize = check_flag(call, "symmetrize", symmetrize)
     trust = check_flag(call, "trust", trust)
     check_executor(executor, call)
@@ -171,14 +175,18 @@ def approximate(
     scorer = bind(listed_items, recipe, call)
     recipe = recipe.bound_by(scorer)
     prior = given.prior(prior)
-    expected = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
+    check_price(allowed, scorer, recipe, call)
+    if allowed.seconds is not None:
+        chosen = chosen.within(TRAINING * allowed.seconds, scorer.n)
+    most = estimate(allowed, scorer) if allowed.is_scarce else allowed
+    expected = foresee(chosen, recipe, scorer.n, most, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
         prior,
         recipe,
         scorer=scorer,
         items=listed_items,
-        everything=type(expected.method) is not type(chosen),
+        everything=not allowed.is_scarce and type(expected.method) is not type(chosen),
         call=call,
     )
     run = Run(
@@ -197,10 +205,12 @@ def approximate(
         dropped=_dropped(scorer, listed_items, given.rows, given.more),
         sides=_sides(recipe, scorer, given.rows, given.more),
         own_prior=isinstance(prior, str) and prior == "auto",
+        limits=limits,
     )
     warn_of_few(call, allowed, run.cost())
     if target_error is None:
-        run.check_memory(expected, call)
+        if not allowed.is_scarce:
+            run.check_memory(expected, call)
         return run.from_nothing(allowed, expected)
     return run.until(target_error, allowed)
 

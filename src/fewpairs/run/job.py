@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import DEFAULT_BUDGET, Budget
+from fewpairs.matrix.limits import Limits
 from fewpairs.matrix.tiles import Tile
 from fewpairs.progress import Progress, as_progress
 from fewpairs.reading.metric_proof import metric_proof
@@ -37,6 +38,7 @@ from fewpairs.run.approximate import approximate
 from fewpairs.run.arguments import check_seed
 from fewpairs.run.compared import Compared
 from fewpairs.run.expectation import approximating_seconds, exact_seconds
+from fewpairs.run.sizing import check_price, size_up
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
@@ -45,6 +47,8 @@ __all__ = ["AUTO", "OPTIONS", "PRIOR", "Job"]
 
 AUTO = "auto"
 PRIOR: Any = (approximate.__kwdefaults__ or {})["prior"]
+_WHOLE = 0.85  # of what money or time buys by a pilot, that all pairs may take
+_ANSWER = 0.9  # of what is left of them, that an answer is planned to read
 _SAMPLED = 80_000  # pairs that are timed one by one, at most
 
 _log = logging.getLogger(__name__)
@@ -77,6 +81,7 @@ class Job:
     options: dict[str, Any]
     ready: dict[Tile, NDArray[Any]] = field(default_factory=dict)
     evaluations: int = 0
+    bought: Budget | None = None  # what money or time buys
 
     @classmethod
     def of(
@@ -96,10 +101,14 @@ class Job:
         check_flag(call, "trust", trust)
         is_auto = isinstance(budget, str) and budget.strip().lower() == AUTO
         allowed = None if is_auto else Budget.of(budget, f"{call}: budget")
+        limits = None if allowed is None else allowed.begin()
         check_executor(executor, call)
         ledger = as_ledger(store, call)
         recipe, scorer, items = compared.recipe, compared.scorer, compared.items
         prior = prior if prior is PRIOR else compared.prior(prior)
+        if allowed is not None:
+            check_price(allowed, scorer, recipe, call)
+            allowed = replace(allowed, limits=limits)
         if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
             left = getattr(recipe, "given", None)  # of two sets
             as_prior(prior, items, scorer.n, call, kept=scorer.kept, given=left)
@@ -118,6 +127,11 @@ class Job:
             given=compared.given,
             options={"prior": prior, "trust": trust, "executor": executor},
         )
+
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of money and time; ``None``: there are none."""
+        return None if self.budget is None else self.budget.limits
 
     @property
     def n(self) -> int:
@@ -145,6 +159,7 @@ class Job:
                     identity=self.identity,
                     workers=workers,
                     recheck=not trusted,
+                    limits=self.limits,
                 )
                 try:
                     yield oracle
@@ -160,7 +175,12 @@ class Job:
         given = "auto" if self.budget is None else self.budget.given
         key = fingerprint([self.call, sweep.name, given, self.seed])
         facts = {"method": self.call, "budget": given, "expected": sweep.left}
-        self.ledger.start(key, facts)
+        record = self.ledger.start(key, facts)
+        if self.budget is not None and self.limits is not None:
+            made, paid = oracle.evaluations, oracle.account.money
+            self.limits.count(record.evaluations - made, record.money - paid)
+            rng = np.random.default_rng([self.seed, oracle.n, 5])
+            self.bought = size_up(oracle, self.budget, rng)
         found = oracle.decide("way", lambda: asdict(self._way(oracle, sweep)))
         way = Way(**found)
         _log.info("%s: %s", self.call, way)
@@ -180,9 +200,11 @@ class Job:
     def approximate(self, budget: Any = None) -> Approximation:
         """Approximate; what the sample has read is not paid for again."""
         allowed = self.budget or Budget.of(DEFAULT_BUDGET, "budget")
+        if budget is not None:
+            allowed = replace(Budget.of(budget, "budget"), limits=self.limits)
         return approximate(
             **self.given,
-            budget=allowed if budget is None else budget,
+            budget=allowed,
             seed=self.seed,
             store=self.ledger,
             progress=self.progress,
@@ -191,11 +213,28 @@ class Job:
 
     def limit(self, oracle: Oracle) -> int:
         """Return the evaluations that an approximation may make, and its answer."""
-        allowed = self.budget or Budget.of(DEFAULT_BUDGET, "budget")
+        allowed = self.bought or self.budget or Budget.of(DEFAULT_BUDGET, "budget")
         limit = allowed.limit(oracle.cost)
         return oracle.cost.everything() if limit is None else limit
 
+    def left(self, approx: Approximation, limit: int) -> int:
+        """Return the evaluations that are left after an approximation for its answer.
+
+        What money and time still buy, where these are limited: the answer is read
+        within them, too.
+        """
+        most = max(0, limit - approx.bill.charged)
+        if self.limits is None:
+            return most
+        self.limits.kept = self.limits.computing = 0.0
+        approx.reader(self.call).limits = self.limits
+        return min(most, int(_ANSWER * (self.limits.fits() or 0)))
+
     def _way(self, oracle: Oracle, sweep: AllPairs) -> Way:
+        if self.bought is not None and self.budget is not None:
+            whole = _WHOLE * (self.bought.evaluations or 0) >= sweep.left
+            share = "all pairs" if whole else "fewer than all pairs"
+            return Way(whole, f"the budget, {self.budget.given}, buys {share}")
         if self.budget is not None:
             whole = oracle.remaining is None or oracle.remaining >= sweep.left
             share = "all pairs" if whole else "fewer than all pairs"

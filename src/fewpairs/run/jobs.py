@@ -233,7 +233,7 @@ def _approximated(
     """
     approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
     calls = approx.reader("duplicates").calls
-    most = max(0, limit - approx.bill.charged) // calls
+    most = job.left(approx, limit) // calls
     sample = kept_for_sample(limit // calls, most, target)
     # Equal texts are candidates whatever is predicted, unless they are most of all.
     few = job.scorer.kept is None and count_equal(job.items) <= MOST_EQUAL

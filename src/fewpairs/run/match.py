@@ -150,7 +150,7 @@ def match(
             )
         limit = job.limit(oracle)
     approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
-    most = max(0, limit - approx.bill.charged)
+    most = job.left(approx, limit)
     sample = kept_for_sample(limit, most, target)
     found = link(
         approx,

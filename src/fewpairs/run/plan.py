@@ -29,6 +29,7 @@ from fewpairs.run.expectation import (
     expect,
 )
 from fewpairs.run.given_sets import read_sets
+from fewpairs.run.sizing import check_price, estimate
 from fewpairs.similarity.binding import GivenSimilarity, as_similarity, bind
 from fewpairs.similarity.given_priors import GivenPrior
 from fewpairs.similarity.priors import Prior
@@ -39,6 +40,7 @@ __all__ = ["Plan", "plan"]
 _MOST = 20_000  # pairs that are timed one by one
 _QUICK = 80_000  # where they are quick
 _NEIGHBORS = 10  # that a pass over all pairs is planned to keep of each item
+_PART = 400  # of what money may buy at most: the part that a sample takes
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
@@ -215,14 +217,16 @@ def plan(
     binding = time.perf_counter() - started
     two = recipe.split is not None
     by_default = chosen == as_method("auto") and not two
-    foreseen = foresee(chosen, recipe, scorer.n, allowed, symmetrize=symmetrize)
+    check_price(allowed, scorer, recipe, call)
+    guessed = estimate(allowed, scorer) if allowed.is_scarce else allowed
+    foreseen = foresee(chosen, recipe, scorer.n, guessed, symmetrize=symmetrize)
     chosen = told_of_prior(
         chosen,
         prior,
         recipe,
         scorer=scorer,
         items=listed_items,
-        everything=type(foreseen.method) is not type(chosen),
+        everything=not allowed.is_scarce and type(foreseen.method) is not type(chosen),
         call=call,
     )
     # What cannot be held is not refused here: `memory` says how much it takes.
@@ -242,8 +246,14 @@ def plan(
             recheck=not ledger.trust,
         )
         ledger.start("plan", {"method": "a plan's sample"})
-        expected = split_budget(chosen, recipe, oracle.cost, allowed)
-        rates = _rates(oracle, min(_MOST, expected.evaluations // 10), rng)
+        if allowed.is_scarce:
+            number = estimate(allowed, scorer).evaluations or 0
+            rates = _rates(oracle, min(_MOST, max(1, number // _PART)), rng)
+            allowed = _bought(allowed, oracle, rates)
+            expected = split_budget(chosen, recipe, oracle.cost, allowed)
+        else:
+            expected = split_budget(chosen, recipe, oracle.cost, allowed)
+            rates = _rates(oracle, min(_MOST, expected.evaluations // 10), rng)
         ledger.finish()
     everything = oracle.cost.everything()
     share = expected.method.scattered(oracle.cost)
@@ -274,6 +284,15 @@ def plan(
         by_default=by_default,
         ledger=ledger,
     )
+
+
+def _bought(budget: Budget, oracle: Oracle, rates: Rates) -> Budget:
+    """Return the evaluations that money or time buys, by what the sample took."""
+    if budget.money is not None:
+        each = oracle.account.money / max(1, oracle.evaluations)
+        return Budget.of_evaluations(max(1, int(budget.money / each)))
+    seconds = budget.seconds or 0.0
+    return Budget.of_evaluations(max(1, int(seconds / max(1e-9, rates.pair))))
 
 
 def _expected(n: int, per_item: float, by_default: bool) -> Expectation | None:

@@ -18,6 +18,7 @@ from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.subject import Identity
 from fewpairs.matrix.budget import Budget, GivenBudget
 from fewpairs.matrix.cost import Cost
+from fewpairs.matrix.limits import Limits
 from fewpairs.methods import Method
 from fewpairs.once import once
 from fewpairs.progress import Progress, Silence
@@ -33,11 +34,9 @@ from fewpairs.result.certificate import (
     exact_certificate,
     hold_out,
 )
-from fewpairs.run.budget_split import (
-    BudgetSplit,
-    check_memory,
-    split_budget,
-)
+from fewpairs.run.budget_split import BudgetSplit, check_memory, split_budget
+from fewpairs.run.sizing import by_bill, size_up
+from fewpairs.run.stopping import fit_within, held_out_within, look_ahead
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import bind
 from fewpairs.similarity.items import Items
@@ -46,6 +45,7 @@ from fewpairs.types import Indices
 __all__ = ["Run"]
 
 _log = logging.getLogger(__name__)
+_PASSES = 6  # fits at most, where money or time buys more than was thought
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,7 @@ class Run:
     per_item: float | None = None
     per_other: float | None = None
     sides: tuple[Side, Side] | None = None  # how rows are called
+    limits: Limits | None = None  # of money and time
 
     @property
     def _trusted(self) -> bool:
@@ -94,7 +95,7 @@ class Run:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what binding makes again: scorers hold modules and devices."""
-        state = {**self.__dict__, "scorer": None, "executor": None}
+        state = {**self.__dict__, "scorer": None, "executor": None, "limits": None}
         state["progress"] = Silence()
         if "reader" in state:
             state["reading"] = ReadSoFar(self.reader.known, self.reader.symmetric)
@@ -110,9 +111,44 @@ class Run:
         """Approximate within a budget."""
 
         def plan(oracle: Oracle) -> BudgetSplit:
-            return split_budget(self.method, self.recipe, oracle.cost, budget)
+            allowed = budget
+            if budget.is_scarce:
+                rng = np.random.default_rng([self.seed, oracle.n, 5])
+                allowed = size_up(oracle, budget, rng)
+                self.progress.start("evaluating", allowed.evaluations)
+            try:
+                return split_budget(self.method, self.recipe, oracle.cost, allowed)
+            except BudgetError as error:
+                if budget.is_scarce:
+                    error.args = (f"{budget.given} buys about that: {error}",)
+                raise
 
-        return self._fit(budget, plan, expected.evaluations)
+        approx = self._fit(budget, plan, expected.evaluations)
+        for _ in range(_PASSES if budget.is_scarce else 0):
+            if self.limits is None or not self.limits.more:
+                break
+            more, self.limits.more = self.limits.more, 0
+            before = approx.bill.charged
+            approx = self._grown(approx, before + more)
+            if approx.bill.charged == before:
+                break
+        return approx
+
+    def _grown(self, approx: Approximation, evaluations: int) -> Approximation:
+        """Grow within the limits of this run; what is paid for nothing is billed."""
+        limits = self.limits
+        if limits is None or approx.source is None:
+            return approx.grow(evaluations)
+        made, paid = limits.evaluations, limits.paid
+        try:
+            source: Any = approx.source
+            grown: Approximation = replace(source, limits=limits).grow(
+                approx, evaluations
+            )
+            return grown
+        except BudgetError:
+            made, paid = limits.evaluations - made, limits.paid - paid
+            return replace(approx, bill=approx.bill.plus_answers(made, made, paid))
 
     def check_memory(self, split: BudgetSplit, call: str) -> None:
         """Refuse what cannot be held, before it is paid for."""
@@ -124,6 +160,10 @@ class Run:
         """Go on from what was read, up to a larger budget for all of it."""
         call = "Approximation.grow"
         allowed = Budget.of(budget, f"{call}: budget")
+        if allowed.is_scarce:
+            made, limits = by_bill(allowed, approx.bill, approx.bill.money, call)
+            total = approx.bill.charged + (made.evaluations or 0)
+            return replace(self, limits=limits).grow(approx, total)
         if self.reading is None or not allowed.is_limited:
             msg = (
                 f"{call}: budget is {budget}. Pass a larger one than before, such as "
@@ -152,7 +192,12 @@ class Run:
             known = cost.lines(len(self.reading.entries.line_indices()))
             again = known if self.method.reuses_columns else 0
             more = Budget.of_evaluations(left + again)
-            split = split_budget(self.method, self.recipe, cost, more)
+            try:
+                split = split_budget(self.method, self.recipe, cost, more)
+            except BudgetError:
+                if self.limits is None:
+                    raise
+                split = BudgetSplit(self.method.taking(cost, left), 0, left)
         self.check_memory(split, call)
         split = split._replace(evaluations=left)
         return self.go_on(Budget.of_evaluations(left), split, paid)
@@ -179,8 +224,10 @@ class Run:
             if size <= approx.bill.charged:
                 continue
             try:
-                approx = approx.grow(size)
+                approx = self._grown(approx, size)
             except (BudgetError, InputError):  # too little is left, or memory ends
+                break
+            if self.limits is not None and self.limits.is_enough():
                 break
         found = approx.certificate
         verdict = (
@@ -237,14 +284,15 @@ class Run:
                 before=before,
                 workers=workers,
                 recheck=before is None and not self._trusted,
+                limits=self.limits,
             )
-            self._enter(budget, expected)
+            self._enter(budget, expected, oracle)
             checks = oracle.account.for_store
             for_symmetry = oracle.evaluations - checks
             split = plan(oracle)
             if self.whole is not None:
                 oracle.columns(self.whole)
-            model = split.method.fit(oracle, fit_rng)
+            model = fit_within(split.method, self.method, oracle, fit_rng)
             for_fit = oracle.evaluations - checks - for_symmetry
             evidence: Certificate | HeldOut
             if model.exact:
@@ -253,6 +301,7 @@ class Run:
                 evidence = hold_out(
                     oracle, size, certificate_rng, bounds=self.recipe.bounds
                 )
+                look_ahead(oracle)
             else:  # a yardstick that has read everything, answering from its factors
                 known = oracle.read.like()
                 evidence = exact_certificate(oracle.read, model)
@@ -282,7 +331,8 @@ class Run:
             bill = paid.plus(bill)
         source = None
         if model.exact:
-            source = replace(self, reading=oracle.reading(), whole=None)
+            reading = oracle.reading()
+            source = replace(self, reading=reading, whole=None, limits=None)
         return Approximation(model, known, evidence, bill, source)
 
     @contextlib.contextmanager
@@ -307,8 +357,11 @@ class Run:
         finally:
             workers.close()
 
-    def _enter(self, budget: Budget, expected: int) -> None:
-        """Write down in the ledger what this run is asked for."""
+    def _enter(self, budget: Budget, expected: int, oracle: Oracle) -> None:
+        """Write down in the ledger what this run is asked for.
+
+        Money that it has paid before it was killed counts.
+        """
         if self.store is None:
             return
         prior = getattr(self.method, "prior", None)
@@ -322,7 +375,10 @@ class Run:
             "seed": self.seed,
             "expected": expected,
         }
-        self.store.start(key, facts)
+        record = self.store.start(key, facts)
+        if self.limits is not None:
+            made, paid = oracle.evaluations, oracle.account.money
+            self.limits.count(record.evaluations - made, record.money - paid)
 
 
 def _left_for(oracle: Oracle, split: BudgetSplit) -> int:
@@ -331,6 +387,8 @@ def _left_for(oracle: Oracle, split: BudgetSplit) -> int:
     Where a store was checked and then had next to nothing of what the fit needed, the
     check is paid for here, so that the budget holds and the fit does not depend on it.
     """
+    if oracle.limits is not None:
+        return held_out_within(oracle, split.held_out)
     if oracle.remaining is None or not oracle.account.for_store:
         return split.held_out
     return min(split.held_out, oracle.remaining // oracle.cost.calls)

@@ -1,6 +1,7 @@
 """Any Python function as a similarity."""
 
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.checks import check_flag, check_whole, shown
-from fewpairs.errors import InputError, SimilarityError
+from fewpairs.errors import InputError, SimilarityError, SpentError
 from fewpairs.interrupts import exposed, shut
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
 __all__ = ["from_function"]
@@ -168,6 +170,15 @@ class _FunctionScorer(Scorer):
             return self._call_batched(i, j)
         return self._call_one_by_one(i, j)
 
+    @property
+    def stops(self) -> bool:
+        return not self._similarity.batched
+
+    def pairs_within(self, i: Indices, j: Indices, allowed: Allowed) -> NDArray[Any]:
+        if self._similarity.batched or allowed.seconds is None:
+            return self.pairs(i, j)
+        return self._call_one_by_one(i, j, time.perf_counter() + allowed.seconds)
+
     def _call_batched(self, i: Indices, j: Indices) -> NDArray[Any]:
         shut()  # but for the call itself
         a = [self._items[t] for t in i]
@@ -184,13 +195,15 @@ class _FunctionScorer(Scorer):
             raise SimilarityError(msg)
         return values
 
-    def _call_one_by_one(self, i: Indices, j: Indices) -> NDArray[Any]:
+    def _call_one_by_one(
+        self, i: Indices, j: Indices, end: float | None = None
+    ) -> NDArray[Any]:
         values = np.full(len(i), np.nan)
         function, items = self._similarity.function, self._items
         t = 0
         # One try around the loop, not one a call: Ctrl-C comes between calls too.
         try:
-            for t in range(len(i)):
+            for t in range(len(i)) if end is None else _until(end, len(i)):
                 value = function(items[i[t]], items[j[t]])
                 # float() would take "0.5", None fails late: look at the type first.
                 if not isinstance(value, (int, float, np.number, np.bool_)):
@@ -203,7 +216,9 @@ class _FunctionScorer(Scorer):
             shut()
             pair = (int(i[t]), int(j[t]))
             cause = error
-            if isinstance(error, Exception):
+            if isinstance(error, _TimeError):
+                cause = SpentError()
+            elif isinstance(error, Exception):
                 cause = SimilarityError(self._describe(pair, error), pair=pair)
                 if not isinstance(error, _NotANumberError):
                     cause.__cause__ = error
@@ -229,6 +244,21 @@ class _FunctionScorer(Scorer):
         else:
             what = f"raised {type(error).__name__}: {error}"
         return f"{call} {what}. The items: {a} and {b}."
+
+
+def _until(end: float, number: int) -> Iterator[int]:
+    """Count up to a number, as long as another call like the longest one fits."""
+    longest, before = 0.0, time.perf_counter()
+    for t in range(number):
+        if before + longest > end:
+            raise _TimeError
+        yield t
+        now = time.perf_counter()
+        longest, before = max(longest, now - before), now
+
+
+class _TimeError(Exception):
+    """The time that is allowed has come to its end."""
 
 
 class _NotANumberError(Exception):

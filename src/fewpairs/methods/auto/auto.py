@@ -165,6 +165,14 @@ class Auto(Method):
             number = min(number, max(cost.split, _FEWEST_ACROSS))
         return math.ceil(min(number, pairs / 3)) * cost.calls
 
+    def taking(self, cost: Cost, allowance: int) -> Self:  # noqa: ARG002
+        """Take the allowance, however small: what was read tells enough."""
+        return replace(self, allowance=allowance)
+
+    def within(self, seconds: float, n: int) -> Self:
+        """Return the same, whose student trains for so many seconds at most."""
+        return replace(self, student_seconds=min(seconds, self._seconds(n)))
+
     def resolve(self, cost: Cost, allowance: int | None) -> Self:
         """Take the whole allowance."""
         self._check_symmetric(cost)

@@ -293,7 +293,9 @@ class FewStage:
             inputs = found.choose_by_several(known, orders)
             if not len(inputs):
                 break
-            values = spending.read(inputs.i, inputs.j)
+            inputs, values = spending.take(inputs)
+            if not len(inputs):
+                break
             if scorer.answers:
                 error = float(np.std(values - scorer.score(inputs)))
             done += len(inputs)
@@ -307,7 +309,8 @@ class FewStage:
         spending = self.spending
         most = min(most, len(found.score))
         inputs = found.choose_by_several(spending.oracle.read, [(most, found.cheap)])
-        read.chosen.add(inputs, spending.read(inputs.i, inputs.j))
+        inputs, values = spending.take(inputs)
+        read.chosen.add(inputs, values)
         return len(inputs)
 
     def _orders(

@@ -71,7 +71,9 @@ def refine(
         )
         if not len(inputs):
             break
-        values = spending.read(inputs.i, inputs.j)
+        inputs, values = spending.take(inputs)
+        if not len(inputs):
+            break
         read += len(inputs)
         last = Last(inputs.i, inputs.j, values)
         new = (values > best[inputs.i, -1]) | (values > best[inputs.j, -1])

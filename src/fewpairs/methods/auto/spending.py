@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.errors import SpentError
 from fewpairs.matrix.earlier import mark, marked
 from fewpairs.methods.landmarks import Sampling
+from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
@@ -18,6 +20,7 @@ RANDOM, UNIFORM, GUARD = "random", "uniform", "guard"
 
 # Random pairs that are read last: a share of the budget, from some 300 on (fewer do not
 # even tell a mean), up to 600.
+_PARTS = 8  # in which landmarks are bought where money or time may end
 _LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
 # Share that these 300 may be at most, of one set and of two: there, what is returned is
 # ordered by the model, and few evaluations per left item are for what it puts first.
@@ -109,12 +112,27 @@ class Spending:
         self.left -= len(i) * self.calls
         return self.oracle.pairs(i, j)
 
+    def take(self, inputs: PairInputs) -> tuple[PairInputs, NDArray[Any]]:
+        """Buy pairs, as many as money and time pay for; nothing is left behind them."""
+        self.left -= len(inputs) * self.calls
+        _, __, values = self.oracle.pairs_that_fit(inputs.i, inputs.j)
+        if len(values) < len(inputs):
+            self.left = 0
+            read, values = self.oracle.read.lookup(inputs.i, inputs.j)
+            return inputs.some(read), values[read]
+        return inputs, values
+
+    def _fitting(self, i: Indices, j: Indices) -> tuple[Indices, Indices, NDArray[Any]]:
+        self.left -= len(i) * self.calls
+        return self.oracle.pairs_that_fit(i, j)
+
     def random_pairs(self, evaluations: int) -> tuple[Indices, Indices, NDArray[Any]]:
         """Buy pairs drawn uniformly from those that were not read."""
         i, j = self.oracle.read.sample_unknown(evaluations // self.calls, self.rng)
+        i, j, values = self._fitting(i, j)
         for kind in (RANDOM, UNIFORM):
             mark(self.oracle.read, kind, i, j)
-        return i, j, self.read(i, j)
+        return i, j, values
 
     def earlier_random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return random pairs of old items, of a matrix that has grown."""
@@ -154,14 +172,17 @@ class Spending:
         """Buy the random pairs that the reserve is for."""
         self.left += self.reserve
         read, number = self.oracle.read, self.reserve // self.calls
+        if self.oracle.limits is not None:
+            self.oracle.limits.kept /= 2  # the rest is for pairs held out
         i, j = read.sample_unknown(number, self.rng)
         if read.earlier is None:
+            i, j, values = self._fitting(i, j)
             read.drawn[GUARD] = read.keys(i, j)
-            return i, j, self.read(i, j)
+            return i, j, values
         none = i[:0], i[:0], np.empty(0)
         before = read.earlier.aside.get(GUARD, none)
         taken, _ = read.earlier.part(before, read, len(i), self.rng)
-        both = (i, j, self.read(i, j)), taken
+        both = self._fitting(i, j), taken
         i, j, values = (np.concatenate(side) for side in zip(*both, strict=True))
         read.drawn[GUARD] = read.keys(i, j)
         return i, j, values
@@ -182,9 +203,23 @@ class Spending:
             if self.fresh < self.n:  # columns of old items have pairs of old items
                 order = self.n - 1 - self._order().permutation(self.fresh)
             fresh = order[~np.isin(order, self.landmarks)][: low - have]
-            self.left -= cost.lines(have + len(fresh)) - cost.lines(have)
-            self.oracle.columns(fresh)
-            self.landmarks = np.concatenate([self.landmarks, fresh])
+            for some in self._parts(fresh):
+                try:
+                    self.oracle.columns(some)
+                except SpentError:
+                    if not len(self.landmarks):
+                        raise
+                    self.left = 0
+                    return
+                have = len(self.landmarks)
+                self.left -= cost.lines(have + len(some)) - cost.lines(have)
+                self.landmarks = np.concatenate([self.landmarks, some])
+
+    def _parts(self, landmarks: Indices) -> list[Indices]:
+        """Return what is bought at once: where money or time may end, a part."""
+        if self.oracle.limits is None:
+            return [landmarks]
+        return np.array_split(landmarks, min(len(landmarks), _PARTS))
 
     def next_landmarks(self, number: int) -> Indices:
         """Return the landmarks that would be bought next."""

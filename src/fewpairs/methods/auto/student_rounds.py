@@ -80,7 +80,9 @@ def refine_with_student(
         inputs = found.choose_by_both(wanted, spending.oracle.read, by_prior=by_prior)
         if not len(inputs):
             break
-        values = spending.read(inputs.i, inputs.j)
+        inputs, values = spending.take(inputs)
+        if not len(inputs):
+            break
         read += len(inputs)
         last = Last(inputs.i, inputs.j, values)
         training.add(inputs, values)

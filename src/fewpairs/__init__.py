@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fewpairs.similarity.causal_reranker.scorer import CausalReranker
     from fewpairs.similarity.cross_encoder.scorer import CrossEncoder
     from fewpairs.similarity.judge.judge import Judge
+    from fewpairs.similarity.paid import paid
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
     from fewpairs.similarity.pair_mlp.training import train_pair_mlp
 
@@ -92,6 +93,7 @@ __all__ = [
     "load",
     "match",
     "neighbors",
+    "paid",
     "plan",
     "train_pair_mlp",
 ]
@@ -106,6 +108,7 @@ _LAZY = {
     "CrossEncoder": "fewpairs.similarity.cross_encoder",
     "Judge": "fewpairs.similarity.judge",
     "PairMLP": "fewpairs.similarity.pair_mlp",
+    "paid": "fewpairs.similarity.paid",
     "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }
 _MODULES = ("datasets", "evaluation", "sklearn")

@@ -106,6 +106,7 @@ class Ledger:
         self.answers = AnswerRecords(store)
         self._within, self.lock = False, threading.RLock()
         self.smaller: Ledger | None = None  # from before items were added
+        self.parts: dict[str, Ledger] = {}  # of priors that are paid for
         self._damage: DamageError | None = None
         self.waiting: tuple[Identity, dict[tuple[int, int], float]] | None = None
         if self._chunk_store is not None:
@@ -327,7 +328,7 @@ class Ledger:
                     self._chunk_store.forget()
                 self._entry_store = EntryStore(self._chunk_store, self.memory)
             self.entries = self._subject = self._damage = None
-            self.evaluations, self.records = 0, {}
+            self.evaluations, self.records, self.parts = 0, {}, {}
             self._identify, self.served = unknown, Served()
             self.answers = AnswerRecords(self._chunk_store)
 
@@ -380,7 +381,6 @@ class Ledger:
     def __str__(self) -> str:
         return "\n".join([repr(self), *map(describe, self.records.values())])
 
-    # --- inside
     def _opened(self) -> Entries:
         if self.entries is None:
             raise InputError("fewpairs.Ledger: no matrix yet; call open() first.")

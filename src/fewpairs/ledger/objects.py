@@ -10,6 +10,8 @@ from fewpairs.ledger.locking import FolderLock, Lock, ObjectLock
 
 __all__ = ["Folder", "Objects", "Remote", "objects_at"]
 
+_OWN = ("added", "prior")  # ledgers of their own, with their own locks
+
 
 class Objects(Protocol):
     """Files by name, below one place."""
@@ -64,8 +66,8 @@ class Folder:
     def prepare(self) -> None:
         """Make the folder; refuse one that holds something else."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        ours = {"lock", "zarr.json", "columns", "rows", "pairs", "runs"}
-        ours |= {"copies", "damaged", "passes", "queries", "added"}
+        ours = {"lock", "zarr.json", "columns", "rows", "pairs", "runs", "prior"}
+        ours |= {"copies", "damaged", "passes", "queries", "added", "answers"}
         others = {path.name for path in self._folder.iterdir()} - ours
         if others and not (self._folder / "zarr.json").exists():
             msg = (
@@ -77,7 +79,7 @@ class Folder:
     def sweep(self) -> None:
         """Remove what a killed writer had not renamed yet."""
         for path in self._folder.rglob("*.partial"):
-            if path.relative_to(self._folder).parts[0] != "added":  # has its own lock
+            if path.relative_to(self._folder).parts[0] not in _OWN:
                 path.unlink(missing_ok=True)
 
     def zarr_store(self) -> Any:

@@ -14,7 +14,7 @@ from fewpairs.ledger.subject import Identity
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.items import Items
 
-__all__ = ["as_ledger", "identity_of", "known_by"]
+__all__ = ["as_ledger", "identity_of", "known_by", "part_of"]
 
 
 def known_by(given: Any, items: Items | None) -> Any:
@@ -28,6 +28,14 @@ def identity_of(similarity: Similarity, items: Any) -> Identity:
     if isinstance(items, np.ndarray):  # at once, not row by row
         things = (items,)
     return fingerprint(similarity.identify()), fingerprint(things)
+
+
+def part_of(ledger: Ledger, name: str) -> Ledger:
+    """Return the ledger of something else that a run pays for, in the same place."""
+    if name not in ledger.parts:
+        path = None if ledger.path is None else f"{ledger.path}/{name}"
+        ledger.parts[name] = Ledger(path, memory=ledger.memory, trust=ledger.trust)
+    return ledger.parts[name]
 
 
 def as_ledger(store: Any, call: str) -> Ledger | None:

@@ -31,6 +31,8 @@ class Bill:
         Evaluations that this takes, made now or paid for in a ledger before.
     money
         What was charged for them, attempts that came to nothing included.
+    prior
+        What a prior cost that is paid for, see :func:`fewpairs.paid`; it comes on top.
     old_items, old_others, kept
         Where items were added: how many there were before, of two sets also of the
         others, and evaluations made until then.
@@ -48,6 +50,7 @@ class Bill:
     computing: float = 0.0
     charged: int = 0
     money: float = 0.0
+    prior: "Bill | None" = None
     old_items: int = 0
     old_others: int = 0
     kept: int = 0
@@ -70,7 +73,12 @@ class Bill:
         before = {
             name: getattr(self, name) for name in ("old_items", "old_others", "kept")
         }
-        return replace(more, **before, **sums)
+        return replace(more, prior=self.prior or more.prior, **before, **sums)
+
+    def beside(self, other: "Bill") -> "Bill":
+        """Return the bill of this and of another similarity."""
+        names = f"{self.similarity}; {other.similarity}"
+        return replace(self.plus(other), similarity=names)
 
     def plus_answers(self, evaluations: int, charged: int, money: float) -> "Bill":
         """Return the bill with what was read after the run."""
@@ -125,6 +133,7 @@ def receipt(
             f"({share:.2%}, {_per_item(bill, shape, two_sets=two_sets)}): "
             f"{', '.join(spent)}{earlier}{money}"
         ),
+        **({"prior": _of_prior(bill.prior)} if bill.prior else {}),
         **({"added": _added(bill, shape)} if bill.old_items else {}),
         "time": time,
         "next": _next(certificate, bill, shape, two_sets=two_sets),
@@ -160,6 +169,14 @@ def _added(bill: Bill, shape: tuple[int, int]) -> str:
     )
     made = bill.evaluations - bill.kept
     return f"{joined}: {bill.kept:,} evaluations kept, {made:,} made for the new ones"
+
+
+def _of_prior(bill: Bill) -> str:
+    """Return what a prior cost."""
+    name = bill.similarity.split(",")[0]
+    money = f", {bill.money:,.2f} in money" if bill.money else ""
+    time = f"{duration(bill.evaluating)} evaluating"
+    return f"{name}: {bill.evaluations:,} evaluations{money}, {time}"
 
 
 def _per_item(bill: Bill, shape: tuple[int, int], *, two_sets: bool) -> str:

@@ -17,6 +17,7 @@ from fewpairs.progress import Progress, Status, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.arguments import check_seed, check_target, told_of_prior
 from fewpairs.run.budget_split import foresee, warn_of_few
+from fewpairs.run.cascade import Cascade
 from fewpairs.run.given_rows import GivenRows
 from fewpairs.run.given_sets import read_sets
 from fewpairs.run.run import Run
@@ -119,7 +120,8 @@ def approximate(
         each counts. ``"auto"``, the default, is ``"lexical"`` where there are 50 texts
         or more and ``method`` is ``"auto"``, and none elsewhere; ``None`` is none. For
         ``"auto"`` and ``"regularized"``. Of two sets a pair (left, right) of (m, d) and
-        (n, d) arrays, or one of the others, for both sides together.
+        (n, d) arrays, or one of the others, for both sides together. A prior that
+        costs something itself is ``fp.paid(similarity)``, or an approximation of it.
     target_error
         Start with a part of the budget and grow until the upper end of the
         certificate's interval is below this relative error, or the budget ends.
@@ -180,6 +182,20 @@ def approximate(
         chosen = chosen.within(TRAINING * allowed.seconds, scorer.n)
     most = estimate(allowed, scorer) if allowed.is_scarce else allowed
     expected = foresee(chosen, recipe, scorer.n, most, symmetrize=symmetrize)
+    seed = check_seed(seed, call)
+    own_prior = isinstance(prior, str) and prior == "auto"
+    prior, prior_bill = Cascade(
+        approximate,
+        listed_items,
+        recipe,
+        scorer,
+        allowed,
+        limits,
+        ledger,
+        seed,
+        shown,
+        call,
+    ).read(prior)
     chosen = told_of_prior(
         chosen,
         prior,
@@ -193,7 +209,7 @@ def approximate(
         recipe=recipe,
         scorer=scorer,
         method=chosen,
-        seed=check_seed(seed, call),
+        seed=seed,
         symmetrize=symmetrize,
         store=ledger,
         trust=trust,
@@ -204,8 +220,9 @@ def approximate(
         identity=FingerprintOnce(partial(identity_of, recipe, given.known)),
         dropped=_dropped(scorer, listed_items, given.rows, given.more),
         sides=_sides(recipe, scorer, given.rows, given.more),
-        own_prior=isinstance(prior, str) and prior == "auto",
+        own_prior=own_prior,
         limits=limits,
+        prior_bill=prior_bill,
     )
     warn_of_few(call, allowed, run.cost())
     if target_error is None:

@@ -36,6 +36,7 @@ from fewpairs.reading.timing import (
 from fewpairs.result.approximation import Approximation
 from fewpairs.run.approximate import approximate
 from fewpairs.run.arguments import check_seed
+from fewpairs.run.cascade import is_paid
 from fewpairs.run.compared import Compared
 from fewpairs.run.expectation import approximating_seconds, exact_seconds
 from fewpairs.run.sizing import check_price, size_up
@@ -109,7 +110,9 @@ class Job:
         if allowed is not None:
             check_price(allowed, scorer, recipe, call)
             allowed = replace(allowed, limits=limits)
-        if prior is not PRIOR:  # wrong ones are refused, whichever way is taken
+        if prior is not PRIOR and not is_paid(
+            prior
+        ):  # wrong ones are refused, whichever way is taken
             left = getattr(recipe, "given", None)  # of two sets
             as_prior(prior, items, scorer.n, call, kept=scorer.kept, given=left)
         return cls(

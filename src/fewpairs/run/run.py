@@ -72,6 +72,7 @@ class Run:
     per_other: float | None = None
     sides: tuple[Side, Side] | None = None  # how rows are called
     limits: Limits | None = None  # of money and time
+    prior_bill: Bill | None = None  # of a prior that is paid for
 
     @property
     def _trusted(self) -> bool:
@@ -319,6 +320,7 @@ class Run:
             computing=max(0.0, time.perf_counter() - started - oracle.seconds),
             charged=oracle.charged,
             money=oracle.account.money,
+            prior=self.prior_bill,
         )
         _log.info(
             "%s: %d evaluations in %.3g s, %.3g s computing",

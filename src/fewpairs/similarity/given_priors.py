@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.checks import shown
 from fewpairs.errors import InputError
+from fewpairs.similarity.answered import Answering, prior_of_answers
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.lexical import Lexical, texts_of
 from fewpairs.similarity.priors import Prior
@@ -56,30 +57,52 @@ def as_prior(
         parts = [part for part in made if part is not None]
         return Prior.of_parts(parts) if len(parts) > 1 else next(iter(parts), None)
     if isinstance(prior, Similarity):
-        stayed = _stayed(items, kept)
-        recipe = prior
-        if given is not None:
-            m = given if kept is None else int(np.count_nonzero(kept < given))
-            recipe = two_sets(prior, m)
-        cheap = recipe.bind(range(n) if stayed is None else stayed)
-        if cheap.n != n:
-            msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
-            raise InputError(msg)
-        return Prior(
-            cheap,
-            prior.name,
-            symmetric=recipe.symmetric is True,
-            recipe=recipe,
-            items=range(n) if stayed is None else stayed,
-        )
+        return _of_recipe(prior, items, n, call, kept=kept, given=given)
+    if isinstance(prior, Answering):
+        split = _left_of(given, kept)
+        return prior_of_answers(prior, "an approximation", n, split, call)
     if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):
         prior = np.asarray(prior)[kept]
     return Prior.of_embeddings(unit_rows(prior, n, call))
 
 
+def _of_recipe(
+    prior: Similarity,
+    items: Sequence[Any] | None,
+    n: int,
+    call: str,
+    *,
+    kept: Indices | None,
+    given: int | None,
+) -> Prior:
+    """Return a cheap similarity, bound to the items."""
+    stayed = _stayed(items, kept)
+    recipe = prior
+    if given is not None:
+        recipe = two_sets(prior, _left_of(given, kept) or 0)
+    cheap = recipe.bind(range(n) if stayed is None else stayed)
+    if cheap.n != n:
+        msg = f"{call}: the prior has {cheap.n:,} items, and there are {n:,}."
+        raise InputError(msg)
+    return Prior(
+        cheap,
+        prior.name,
+        symmetric=recipe.symmetric is True,
+        recipe=recipe,
+        items=range(n) if stayed is None else stayed,
+    )
+
+
+def _left_of(given: int | None, kept: Indices | None) -> int | None:
+    """Return how many left items stayed; of one set, nothing."""
+    if given is None or kept is None:
+        return given
+    return int(np.count_nonzero(kept < given))
+
+
 def _of_both(prior: Any, m: int, n: int, call: str) -> Any:
     """Return the embeddings of two sets as one array; anything else as it is."""
-    if prior is None or isinstance(prior, (str, Similarity, Prior, list)):
+    if prior is None or isinstance(prior, (str, Similarity, Prior, list, Answering)):
         return prior
     cure = (
         f"Of two sets pass a pair (left, right) of embeddings, ({m:,}, d) and ({n:,}, "
@@ -119,7 +142,10 @@ def _is_one(part: Any) -> bool:
         return True
     if isinstance(part, str):
         return part in _NAMES
-    return isinstance(part, (Similarity, Prior)) or getattr(part, "ndim", 1) == 2
+    return (
+        isinstance(part, (Similarity, Prior, Answering))
+        or getattr(part, "ndim", 1) == 2
+    )
 
 
 def _stayed(items: Sequence[Any] | None, kept: Indices | None) -> Sequence[Any] | None:

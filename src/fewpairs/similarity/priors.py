@@ -144,7 +144,7 @@ class Prior:
 
         Of a recipe for two sets, vectors whose products are near it.
         """
-        split = None if self.recipe is None else self.recipe.split
+        split = self._cheap.split
         if split is not None and self.embeddings is None:
             return place_across(self.block, split, self.n)
         if self.embeddings is not None or not self.parts:

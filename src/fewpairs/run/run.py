@@ -36,7 +36,12 @@ from fewpairs.result.certificate import (
 )
 from fewpairs.run.budget_split import BudgetSplit, check_memory, split_budget
 from fewpairs.run.sizing import by_bill, size_up
-from fewpairs.run.stopping import fit_within, held_out_within, look_ahead
+from fewpairs.run.stopping import (
+    fit_within,
+    grow_within,
+    held_out_within,
+    look_ahead,
+)
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import bind
 from fewpairs.similarity.items import Items
@@ -130,26 +135,10 @@ class Run:
                 break
             more, self.limits.more = self.limits.more, 0
             before = approx.bill.charged
-            approx = self._grown(approx, before + more)
+            approx = grow_within(self.limits, approx, before + more)
             if approx.bill.charged == before:
                 break
         return approx
-
-    def _grown(self, approx: Approximation, evaluations: int) -> Approximation:
-        """Grow within the limits of this run; what is paid for nothing is billed."""
-        limits = self.limits
-        if limits is None or approx.source is None:
-            return approx.grow(evaluations)
-        made, paid = limits.evaluations, limits.paid
-        try:
-            source: Any = approx.source
-            grown: Approximation = replace(source, limits=limits).grow(
-                approx, evaluations
-            )
-            return grown
-        except BudgetError:
-            made, paid = limits.evaluations - made, limits.paid - paid
-            return replace(approx, bill=approx.bill.plus_answers(made, made, paid))
 
     def check_memory(self, split: BudgetSplit, call: str) -> None:
         """Refuse what cannot be held, before it is paid for."""
@@ -225,7 +214,7 @@ class Run:
             if size <= approx.bill.charged:
                 continue
             try:
-                approx = self._grown(approx, size)
+                approx = grow_within(self.limits, approx, size)
             except (BudgetError, InputError):  # too little is left, or memory ends
                 break
             if self.limits is not None and self.limits.is_enough():

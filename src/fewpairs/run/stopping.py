@@ -1,15 +1,19 @@
 """Stopping: what a run does where money or time ends sooner, or later, than thought."""
 
 import copy
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fewpairs.errors import BudgetError, SpentError
+from fewpairs.matrix.limits import Limits
 from fewpairs.methods import Method
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
+from fewpairs.result.approximation import Approximation
 
-__all__ = ["fit_within", "held_out_within", "look_ahead"]
+__all__ = ["fit_within", "grow_within", "held_out_within", "look_ahead"]
 
 _SMALLER = 0.85  # of what a fit was to take, where it could not be paid for
 _TRIES = 12
@@ -43,6 +47,22 @@ def fit_within(
         except BudgetError:
             raise last from None
     raise AssertionError  # a loop that returns or raises
+
+
+def grow_within(
+    limits: Limits | None, approx: Approximation, evaluations: int
+) -> Approximation:
+    """Grow within limits; what could not be used for a larger result is billed."""
+    source: Any = approx.source
+    if limits is None or source is None:
+        return approx.grow(evaluations)
+    made, paid = limits.evaluations, limits.paid
+    try:
+        grown: Approximation = replace(source, limits=limits).grow(approx, evaluations)
+    except BudgetError:
+        made, paid = limits.evaluations - made, limits.paid - paid
+        return replace(approx, bill=approx.bill.plus_answers(made, made, paid))
+    return grown
 
 
 def held_out_within(oracle: Oracle, planned: int) -> int:

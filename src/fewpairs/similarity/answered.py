@@ -10,11 +10,11 @@ from fewpairs.similarity.base import Scorer
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["Answering", "prior_of_answers"]
+__all__ = ["AnswersPairs", "prior_of_answers"]
 
 
 @runtime_checkable
-class Answering(Protocol):
+class AnswersPairs(Protocol):
     """What answers every pair, such as an approximation."""
 
     @property
@@ -29,7 +29,7 @@ class Answering(Protocol):
 
 
 def prior_of_answers(
-    answers: Answering, name: str, n: int, split: int | None, call: str
+    answers: AnswersPairs, name: str, n: int, split: int | None, call: str
 ) -> Prior:
     """Return the prior of n items that is what another similarity is taken to be.
 
@@ -51,7 +51,7 @@ class _Answered(Scorer):
     dtype = np.dtype(np.float32)
     backend = "approximation"
 
-    def __init__(self, answers: Answering, n: int, split: int | None) -> None:
+    def __init__(self, answers: AnswersPairs, n: int, split: int | None) -> None:
         self.n, self.split = n, split
         self._answers = answers
 

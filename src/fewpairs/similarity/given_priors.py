@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.checks import shown
 from fewpairs.errors import InputError
-from fewpairs.similarity.answered import Answering, prior_of_answers
+from fewpairs.similarity.answered import AnswersPairs, prior_of_answers
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.lexical import Lexical, texts_of
 from fewpairs.similarity.priors import Prior
@@ -58,7 +58,7 @@ def as_prior(
         return Prior.of_parts(parts) if len(parts) > 1 else next(iter(parts), None)
     if isinstance(prior, Similarity):
         return _of_recipe(prior, items, n, call, kept=kept, given=given)
-    if isinstance(prior, Answering):
+    if isinstance(prior, AnswersPairs):
         split = _left_of(given, kept)
         return prior_of_answers(prior, "an approximation", n, split, call)
     if kept is not None and items is not None and np.shape(prior)[:1] == (len(items),):
@@ -102,7 +102,7 @@ def _left_of(given: int | None, kept: Indices | None) -> int | None:
 
 def _of_both(prior: Any, m: int, n: int, call: str) -> Any:
     """Return the embeddings of two sets as one array; anything else as it is."""
-    if prior is None or isinstance(prior, (str, Similarity, Prior, list, Answering)):
+    if prior is None or isinstance(prior, (str, Similarity, Prior, list, AnswersPairs)):
         return prior
     cure = (
         f"Of two sets pass a pair (left, right) of embeddings, ({m:,}, d) and ({n:,}, "
@@ -143,7 +143,7 @@ def _is_one(part: Any) -> bool:
     if isinstance(part, str):
         return part in _NAMES
     return (
-        isinstance(part, (Similarity, Prior, Answering))
+        isinstance(part, (Similarity, Prior, AnswersPairs))
         or getattr(part, "ndim", 1) == 2
     )
 

@@ -59,9 +59,7 @@ every query's ten most similar documents are found, for so many evaluations per 
   each. *ADACUR* takes every query's own best so far as its anchors, in five rounds
   (Yadav et al. 2023), after a third of the budget for rows of anchor queries. *Axn*
   fits a ridge per query to what was read of it, in five rounds (Yadav et al. 2024).
-- Means of three seeds; of the default with training (`Auto(student=True)`), one,
-  run before the last changes to the default without it. Of the trained cells, results
-  that say `log` were taken from the log of that run, to three decimals.
+- Means of three seeds; of the default with training (`Auto(student=True)`), one.
 """
 
 

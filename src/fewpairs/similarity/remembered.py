@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.fingerprint import fingerprint
 from fewpairs.similarity.base import Interrupted, Scorer, Similarity
+from fewpairs.similarity.wrapping import Wrapping
 from fewpairs.types import Indices
 
 __all__ = ["Remembered", "Store"]
@@ -114,7 +115,7 @@ def _content(item: Any) -> Hashable:
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered(Similarity):
+class Remembered(Wrapping):
     """A similarity that asks a store first.
 
     Parameters
@@ -125,7 +126,6 @@ class Remembered(Similarity):
         What was paid for.
     """
 
-    similarity: Similarity
     store: Store
 
     def __post_init__(self) -> None:
@@ -152,38 +152,14 @@ class Remembered(Similarity):
         return self.similarity.proven
 
     @property
-    def deterministic(self) -> bool:  # type: ignore[override]
-        """As the similarity is."""
-        return self.similarity.deterministic
-
-    @property
-    def fingerprinted(self) -> bool:  # type: ignore[override]
-        """As the similarity is."""
-        return self.similarity.fingerprinted
-
-    @property
     def diagonal(self) -> float | None:  # type: ignore[override]
         """As the similarity's."""
         return self.similarity.diagonal
 
     @property
-    def bounds(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """As the similarity's."""
-        return self.similarity.bounds
-
-    @property
     def psd(self) -> bool:  # type: ignore[override]
         """As the similarity is."""
         return self.similarity.psd
-
-    @property
-    def name(self) -> str:
-        """The similarity's own."""
-        return self.similarity.name
-
-    def standing(self) -> tuple[list[Any], str]:
-        """As the similarity's."""
-        return self.similarity.standing()
 
     def identify(self) -> Iterable[Any]:
         """Return what the similarity is known by."""

@@ -12,13 +12,14 @@ from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.items import Items, as_items
 from fewpairs.similarity.paid_answers import PaidAnswers
 from fewpairs.similarity.service import Allowed
+from fewpairs.similarity.wrapping import Wrapping
 from fewpairs.types import Indices
 
 __all__ = ["TwoSets", "is_of_two_sets", "joined_items", "of_two_sets", "two_sets"]
 
 
 @dataclass(frozen=True, eq=False)
-class TwoSets(Similarity):
+class TwoSets(Wrapping):
     """The similarity of m left items, then n right ones, as one list of m + n.
 
     Position i < m is left item i and position m + j right item j. Only a left and a
@@ -36,7 +37,6 @@ class TwoSets(Similarity):
         Position of the first right item: m, where none was dropped.
     """
 
-    similarity: Similarity
     given: int
     split: int
 
@@ -44,49 +44,10 @@ class TwoSets(Similarity):
     proven = True
 
     @property
-    def bounds(self) -> tuple[float, float] | None:  # type: ignore[override]
-        """As the similarity's."""
-        return self.similarity.bounds
-
-    @property
-    def deterministic(self) -> bool:  # type: ignore[override]
-        """As the similarity is."""
-        return self.similarity.deterministic
-
-    @property
-    def fingerprinted(self) -> bool:  # type: ignore[override]
-        """As the similarity is."""
-        return self.similarity.fingerprinted
-
-    @property
-    def rounding(self) -> float | None:  # type: ignore[override]
-        """As the similarity's."""
-        return self.similarity.rounding
-
-    @property
-    def by_position(self) -> bool:  # type: ignore[override]
-        """As the similarity's."""
-        return self.similarity.by_position
-
-    @property
-    def contextual(self) -> bool:  # type: ignore[override]
-        """As the similarity is."""
-        return self.similarity.contextual
-
-    @property
-    def name(self) -> str:
-        """The similarity's own."""
-        return self.similarity.name
-
-    @property
     def size(self) -> int | None:
         """Number of items of both sides, where a matrix tells."""
         shape = getattr(self.similarity, "shape", None)
         return None if shape is None else int(sum(shape))
-
-    def standing(self) -> tuple[list[Any], str]:
-        """As the similarity's."""
-        return self.similarity.standing()
 
     def identify(self) -> Iterable[Any]:
         """Return what the similarity is known by, and where the sides part."""

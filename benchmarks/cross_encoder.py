@@ -18,7 +18,7 @@ import fewpairs as fp
 from benchmarks import reranker_speed
 from benchmarks.measure import best_of, table
 
-RUNS = 2
+RUNS = 3
 CPU_BATCHES, GPU_BATCHES = (32, 64), (128, 512, 2_048)
 
 
@@ -81,12 +81,15 @@ def _measure(
     )
     limit = 1e-5 if device == "cpu" else 2e-2
     assert check.max() < limit, f"they differ by {check.max()}"
+    # Of a GPU's block predict gets a tenth, every tenth pair.
+    share = 1 if device == "cpu" else 10
     functions: list[Any] = [lambda: scorer.block(a, b), lambda: small.block(a, b)]
     functions += [
-        lambda size=size: theirs.predict(pairs, batch_size=size) for size in sizes
+        lambda size=size: theirs.predict(pairs[::share], batch_size=size)
+        for size in sizes
     ]
     mine, mine_small, *others = best_of(RUNS, *functions)
-    return mine, mine_small, min(others)
+    return mine, mine_small, share * min(others)
 
 
 def _int8(texts: list[str]) -> Any:

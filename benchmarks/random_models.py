@@ -51,7 +51,7 @@ def save_classifier(folder: Path, family: str, shape: str, *, length: int) -> st
         **_classifier_shape(family, SHAPES[shape], length),
     )
     torch.manual_seed(0)
-    with _quiet():
+    with _quiet(), torch.device("cuda" if torch.cuda.is_available() else "cpu"):
         model = transformers.AutoModelForSequenceClassification.from_config(config)
         model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -77,7 +77,7 @@ def save_qwen3(folder: Path, *, layers: int = 28, width: int = 1_024) -> str:
         tie_word_embeddings=True,
     )
     torch.manual_seed(0)
-    with _quiet():
+    with _quiet(), torch.device("cuda" if torch.cuda.is_available() else "cpu"):
         model = transformers.AutoModelForCausalLM.from_config(config)
         model.to(torch.bfloat16).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -298,7 +298,7 @@ def test_an_instruction_has_its_line_where_the_card_has_one(tmp_path):
         ({"template": "{right} {left}"}, r"\{right\} comes before \{left\}"),
         ({"template": 3}, "template is 3"),
         ({"instruction": 3}, "instruction is 3"),
-        ({"dtype": "int8"}, "dtype 'int8'; it can be float32"),
+        ({"dtype": "bfloat16"}, "dtype 'bfloat16' on 'cpu'; there it can be one of"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
         ({"max_length": 30}, "max_length is 30; the prompt alone has"),
     ],

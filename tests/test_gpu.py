@@ -73,10 +73,14 @@ def test_lengths_that_need_other_kernels_equal_the_cpu(tmp_path, length):
 
 @pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 @pytest.mark.parametrize(
-    ("dtype", "limit"), [(torch.float16, 8e-3), (torch.bfloat16, 6e-2)]
+    ("dtype", "limit", "width", "heads", "longest"),
+    [
+        (torch.float16, 8e-3, 384, 12, 20),
+        (torch.float16, 8e-3, 384, 12, 64),
+        (torch.float16, 8e-3, 1_024, 16, 128),
+        (torch.bfloat16, 6e-2, 96, 3, 50),
+    ],
 )
-@pytest.mark.parametrize(("width", "heads"), [(384, 12), (96, 3), (1_024, 16)])
-@pytest.mark.parametrize("longest", [20, 64, 128])
 def test_passes_equal_their_twins(dtype, limit, width, heads, longest):
     from fewpairs.kernels.encoder import passes, reference
 
@@ -116,18 +120,29 @@ def test_passes_equal_their_twins(dtype, limit, width, heads, longest):
 @pytest.mark.parametrize(
     ("dtype", "limit"), [("float32", 1e-5), ("float16", 5e-3), ("bfloat16", 3e-2)]
 )
-def test_causal_rerankers_equal_the_cpu_to_its_precision(tmp_path, kind, dtype, limit):
-    folder = save_tiny_causal(tmp_path / kind, kind, head_dim=32)
-    items = texts(12, longest=9)
-    everything = np.arange(12)
-    exact = fp.CausalReranker(folder, device="cpu").bind(items)
-    ours = fp.CausalReranker(folder, device="cuda:0", dtype=dtype).bind(items)
+def test_causal_rerankers_equal_the_model_in_its_precision(
+    tmp_path, kind, dtype, limit
+):
+    import transformers
+
+    folder = save_tiny_causal(tmp_path / kind, kind, head_dim=32, spread=0.1)
+    items = texts(7, longest=9)
+    everything = np.arange(7)
+    similarity = fp.CausalReranker(folder, device="cuda:0", dtype=dtype)
+    ours = similarity.bind(items)
     assert ours.backend == "transformers' layers, shared prefixes, on cuda:0"
-    exact = exact.block(everything, everything)
-    assert np.ptp(exact) > 0.01, "the tiny model tells nothing apart"
-    assert np.abs(ours.block(everything, everything) - exact).max() < limit
-    i, j = np.array([3, 7, 3, 1]), np.array([2, 2, 9, 1])
-    assert np.abs(ours.pairs(i, j) - exact[i, j]).max() < limit
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
+    model = model.to("cuda:0", getattr(torch, dtype)).eval()
+    own = np.empty((7, 7))
+    with torch.inference_mode():
+        for i, j in np.ndindex(7, 7):
+            prompt = torch.tensor([ours._prompts.prompt(i, j)], device="cuda:0")
+            logits = model(input_ids=prompt).logits[0, -1, similarity._tokens]
+            own[i, j] = float(logits.float().softmax(0)[1])
+    assert np.ptp(own) > 1e-3, "the tiny model tells nothing apart"
+    assert np.abs(ours.block(everything, everything) - own).max() < limit
+    i, j = np.array([3, 6, 3, 1]), np.array([2, 2, 5, 1])
+    assert np.abs(ours.pairs(i, j) - own[i, j]).max() < limit
 
 
 @pytest.mark.parametrize("kind", ["bert", "modernbert"])

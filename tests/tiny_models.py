@@ -154,7 +154,9 @@ def _tokenizer(kind, length):
 CAUSAL = ["qwen3", "qwen2", "gemma"]
 
 
-def save_tiny_causal(folder, kind="qwen3", *, seed=0, head=True, **changes):
+def save_tiny_causal(
+    folder, kind="qwen3", *, seed=0, head=True, spread=0.25, **changes
+):
     """Save a random causal language model of characters, and return its folder."""
     torch.manual_seed(seed)
     tokenizer = _characters()
@@ -168,7 +170,7 @@ def save_tiny_causal(folder, kind="qwen3", *, seed=0, head=True, **changes):
         "head_dim": 8,
         "max_position_embeddings": 1_024,
         "tie_word_embeddings": False,
-        "initializer_range": 0.25,
+        "initializer_range": spread,
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,

@@ -202,7 +202,7 @@ def attend(parts: Any, starts: Any, *, heads: int, longest: int) -> Any:
     out = parts.new_empty(len(parts), heads * width)
     block = _block(longest)
     _attend[(len(starts) - 1, heads)](
-        parts, out, starts, width**-0.5, heads, width, block, num_warps=block // 32
+        parts, out, starts, width**-0.5, heads, width, block, num_warps=block // 16
     )
     return out
 

@@ -78,8 +78,8 @@ class CausalReranker(Similarity):
         ``"cpu"``, ``"cuda"`` (all GPUs), ``"cuda:1"``…; ``None`` takes the GPUs where
         there are any.
     dtype
-        ``"bfloat16"``, ``"float16"`` or ``"float32"``; ``None`` takes the first on a
-        GPU and the last on a CPU.
+        On a GPU ``"bfloat16"``, ``"float16"`` or ``"float32"``, on a CPU ``"float32"``;
+        ``None`` takes the first of these.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.
@@ -285,10 +285,17 @@ def _probe(prompts: PromptTokens) -> NDArray[np.int64]:
 
 def _precision(dtype: Any, devices: list[Any]) -> str:
     """Return the precision that is asked for, or the one that suits the device."""
+    kind = devices[0].type
+    # Half precision on a CPU is slow or, where its matrix instructions are announced
+    # and then forbidden (some virtual machines), ends the process.
+    known = ("float32",) if kind == "cpu" else ("bfloat16", "float16", "float32")
     if dtype is None:
-        return "float32" if devices[0].type == "cpu" else "bfloat16"
-    if not isinstance(dtype, str) or dtype not in _ROUNDING:
-        msg = f"{_CALL}: dtype {shown(dtype)}; it can be {', '.join(_ROUNDING)}."
+        return known[0]
+    if not isinstance(dtype, str) or dtype not in known:
+        msg = (
+            f"{_CALL}: dtype {shown(dtype)} on {kind!r}; there it can be one of "
+            f"{', '.join(known)}."
+        )
         raise InputError(msg)
     return dtype
 

@@ -104,7 +104,9 @@ class PackedAssembler:
 
 def plan_packed(totals: Integers, *, tokens: int) -> tuple[Integers, list[Batch]]:
     """Return an order of the pairs by length, and batches of at most ``tokens``."""
-    order = np.argsort(totals, kind="stable")
+    # Numbers of 16 bits are sorted by counting, which takes a tenth of the time.
+    small = totals.astype(np.uint16) if totals.max() < 1 << 16 else totals
+    order = np.argsort(small, kind="stable")
     ends = np.cumsum(totals[order])
     batches, start, used = [], 0, 0
     while start < len(order):

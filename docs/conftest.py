@@ -20,6 +20,16 @@ def given(request, doctest_namespace, tmp_path_factory):
             text for text in tiny_models.texts(80) if text.strip()
         ]
         doctest_namespace["embed"] = _embed
+    if page == "reranker.md":
+        pytest.importorskip("torch", reason="needs the extra torch")
+        from tests import tiny_models
+
+        folder = tmp_path_factory.mktemp("models")
+        kind = "xlm-roberta"
+        doctest_namespace["model"] = tiny_models.save_tiny(folder / "m", kind)
+        doctest_namespace["judge"] = tiny_models.save_tiny_causal(folder / "judge")
+        made = tiny_models.texts(60, longest=5)
+        doctest_namespace["texts"] = [text for text in made if text.strip()]
     if page == "retrieval.md" and request.node.path.parent.name == "tutorials":
         pytest.importorskip("torch", reason="needs the extra torch")
         from tests import tiny_models

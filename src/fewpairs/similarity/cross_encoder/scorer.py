@@ -54,10 +54,17 @@ class CrossEncoder(Similarity):
     s(a, b) = activation(model([CLS] a [SEP] b [SEP])), with the template, token types
     and truncation of the model's own tokenizer. Values are those of
     ``sentence_transformers.CrossEncoder.predict`` (to 1e-5 in float32). Every text is
-    tokenized once; pairs of one length make batches without padding, assembled on the
-    device. On several GPUs batches are shared out. On a CPU every core takes its own,
-    pairs of all lengths lie one after another, and what the first layer makes of a text
-    is computed once for all pairs that have it in the same place.
+    tokenized once; pairs of all lengths lie one after another without padding, or those
+    of one length make a batch, assembled on the device. On several GPUs batches are
+    shared out. On a CPU every core takes its own, and what the first layer makes of a
+    text is computed once for all pairs that have it in the same place.
+
+    BERT, RoBERTa, XLM-RoBERTa, DistilBERT, ELECTRA, DeBERTa (v2, v3) and ModernBERT
+    have a fast forward pass, which is taken if it gives what the model's own gives for
+    the longest and the shortest of the texts; others run as they are. No clock decides,
+    so that a run that goes on gives the same. The scorer's ``backend`` says what runs:
+    "torch and Triton, packed pairs", "torch, packed pairs", "torch, padded pairs" or
+    "transformers".
 
     Evaluations: one per pair, and one model call (two with ``symmetric=True``).
 

@@ -31,6 +31,7 @@ ALL = (
 # Long: run when named.
 LONG = (
     "adding",
+    "bounds",
     "certificates",
     "few",
     "retrieval",

@@ -2,7 +2,8 @@
 
 Errors may sit in so few pairs that a sample holds none of them. What can be known of
 them without paying: landmarks have been compared with all items, so their columns are a
-second, larger sample of the values; predictions are free; and where nothing was seen
+second, larger sample of the values, and so are pairs that a fit drew at random to learn
+from; predictions are free; and where nothing was seen
 among m random pairs, at most 3.7 in m can be there (19 times in 20).
 """
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import FarEntries, far_line_entries
+from fewpairs.methods.auto.spending import GUARD, UNIFORM
 from fewpairs.model.model import Model
 from fewpairs.result.interval import Fixed, upper_count
 
@@ -32,7 +34,7 @@ Array = NDArray[np.float64]
 
 
 class Seen(NamedTuple):
-    """What random pairs, held-out ones and landmarks' columns, show of the values.
+    """What random pairs, held-out ones, landmarks' columns and the fit's, show.
 
     Attributes
     ----------
@@ -82,7 +84,9 @@ def look(truth: Array, read: Entries, bounds: tuple[float, float] | None) -> See
     center = float(truth.mean())
     apart = np.abs(truth - center)
     radius = float(apart.max())
-    far = far_line_entries(read, center, radius)
+    far = _joined(
+        far_line_entries(read, center, radius), _far_random(read, center, radius)
+    )
     i, j, scattered = read.uncovered()
     reach = max(
         radius,
@@ -95,6 +99,23 @@ def look(truth: Array, read: Entries, bounds: tuple[float, float] | None) -> See
     total = float(np.sum(apart**2)) + far.squares
     number = len(truth) + far.looked_at
     return Seen(center, radius, reach, far, number, total, largest)
+
+
+def _far_random(read: Entries, center: float, radius: float) -> FarEntries:
+    """Return the far ones of the pairs that the fit drew uniformly, and looked at."""
+    keys = [read.drawn[kind] for kind in (UNIFORM, GUARD) if kind in read.drawn]
+    i, j = read.ends(np.unique(np.concatenate([np.empty(0, dtype=np.int64), *keys])))
+    known, values = read.lookup(i, j)
+    i, j, values = i[known], j[known], values[known]
+    apart = values - center
+    out = np.abs(apart) > radius
+    return FarEntries(i[out], j[out], values[out], len(i), float(apart @ apart))
+
+
+def _joined(one: FarEntries, other: FarEntries) -> FarEntries:
+    arrays = [np.concatenate(both) for both in zip(one[:3], other[:3], strict=True)]
+    number = one.looked_at + other.looked_at
+    return FarEntries(*arrays, number, one.squares + other.squares)
 
 
 def held_badly(values: Array, errors: Array, center: float) -> float:
@@ -159,8 +180,11 @@ def rare_values(
     rest = max(0.0, most - float(np.sum((beyond - center) ** 2)))
     if hits:
         rest = min(rest, outside / seen.number * _largest(seen, unread, outside, held))
-        if seen.reach > 1.2 * np.abs(far.values - center).max():  # declared, or read
-            rest += outside * upper_count(0) / seen.number * seen.reach**2
+        edge = 1.2 * float(np.abs(far.values - center).max())
+        if seen.reach > edge:  # declared, or read
+            most = outside * upper_count(0) / seen.number * seen.reach**2
+            there = found[np.abs(found - center) > edge]
+            rest += max(0.0, most - float(np.sum((there - center) ** 2)))
     ratio = abs(center) / each**0.5
     least = badly * rest * max(0.0, 1 - ratio) ** 2
     return Rare(badly * rest, least, rest * (1 + ratio) ** 2)

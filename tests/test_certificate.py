@@ -361,3 +361,20 @@ def test_a_receipt_of_the_bare_mean_says_not_to_use_it():
     approx = fp.approximate(None, K, budget=3_000)
     assert approx.certificate.relative_error < 0.2
     assert "do not use it" in str(approx).splitlines()[1]
+
+
+def test_random_pairs_that_a_fit_drew_tell_how_rare_far_values_are():
+    """They are a sample of the values: what none of many shows can only be rare."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((400, 6))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 4)
+
+    def width(forget):
+        approx = fp.approximate(None, K, prior=X, budget=0.05, seed=0)
+        if forget:
+            approx.known.drawn.clear()
+        low, high = approx.certificate.interval
+        assert low <= quality(approx, K).relative_error <= high
+        return high - low
+
+    assert width(forget=False) < 0.8 * width(forget=True)

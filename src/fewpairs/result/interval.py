@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["Fixed", "none_of", "ratio_interval", "upper_count"]
 
 _SIDE = 0.025  # chance that an end of an exact interval is on the wrong side
-_ROUGH = 0.02  # the same for those that hold in the limit: a margin for what is not it
+_ROUGH = 0.025  # the same for those that hold in the limit
 Array = NDArray[np.float64]
 
 

@@ -113,9 +113,13 @@ def _far_random(read: Entries, center: float, radius: float) -> FarEntries:
 
 
 def _joined(one: FarEntries, other: FarEntries) -> FarEntries:
-    arrays = [np.concatenate(both) for both in zip(one[:3], other[:3], strict=True)]
-    number = one.looked_at + other.looked_at
-    return FarEntries(*arrays, number, one.squares + other.squares)
+    return FarEntries(
+        np.concatenate([one.i, other.i]),
+        np.concatenate([one.j, other.j]),
+        np.concatenate([one.values, other.values]),
+        one.looked_at + other.looked_at,
+        one.squares + other.squares,
+    )
 
 
 def held_badly(values: Array, errors: Array, center: float) -> float:

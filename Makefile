@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test check bench bench-peers reproduce docs format clean
+.PHONY: help demo test check packages bench bench-peers reproduce docs format clean
 
 help:  ## show this list
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -23,6 +23,9 @@ check: $(VENV)/.installed-check  ## lint, format and types
 
 bench: $(VENV)/.installed-test  ## measure speed and memory, as ratios in one run
 	$(BIN)/python -m benchmarks
+
+packages:  ## wheel and sdist in empty environments, oldest and newest dependencies
+	PYTHON=$(PYTHON) .ci/packages
 
 docs: $(VENV)/.installed-docs  ## build the site into build/site
 	$(BIN)/python -m sphinx -W --keep-going -q -c docs/site docs build/site

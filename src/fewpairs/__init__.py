@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fewpairs.similarity.pair_mlp.scorer import PairMLP
     from fewpairs.similarity.pair_mlp.training import train_pair_mlp
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "WMD",

@@ -1,6 +1,7 @@
 """The demo shows what a few calls of a real cross-encoder are worth."""
 
 import contextlib
+import html
 import io
 import re
 from pathlib import Path
@@ -82,7 +83,8 @@ def test_the_certificate_on_the_screen_holds_the_truth(shown):
 def test_the_picture_in_the_docs_is_of_this_demo(shown, curves):
     """It is build/screenshots/demo.svg of a run of these tests."""
     picture = (HERE / "docs" / "images" / "demo.svg").read_text(encoding="utf-8")
-    words = " ".join(re.sub(r"<[^>]+>|&#160;", " ", picture).split())
+    words = html.unescape(re.sub(r"<[^>]+>|&#160;", " ", picture))
+    words = " ".join(words.split())
     assert "lines of Python's documentation" in words
     for name, values in curves.items():
         drawn = re.search(rf"{name} (0\.\d+)", words)

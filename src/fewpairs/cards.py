@@ -1,6 +1,5 @@
 """Cards: a receipt as a small HTML table, for notebooks, on light and dark ground."""
 
-import html
 import re
 
 __all__ = ["card"]
@@ -37,4 +36,6 @@ def _row(line: str) -> str:
 
 
 def _plain(text: str) -> str:
+    import html  # with its table of entities, for those who look
+
     return html.escape(text).encode("utf-8", errors="replace").decode()

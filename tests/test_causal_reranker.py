@@ -356,3 +356,13 @@ def test_prompts_of_a_pair_are_cut_at_the_right_text(tmp_path):
     assert cut == 1
     assert kept[1] == prompts.right.lengths[1]
     assert prompts.prompt(0, 0)[-len(prompts.tail) :] == prompts.tail.tolist()
+
+
+def test_another_process_gives_the_same(tmp_path):
+    import pickle
+
+    scorer = reranker(save_tiny_causal(tmp_path / "m")).bind(texts(N, longest=5))
+    here = scorer.pairs(LEFT, RIGHT)
+    there = pickle.loads(pickle.dumps(scorer))  # noqa: S301 - what it just wrote
+    assert np.array_equal(there.pairs(LEFT, RIGHT), here)
+    assert there.backend == scorer.backend

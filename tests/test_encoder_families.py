@@ -12,7 +12,10 @@ pytest.importorskip("transformers", reason="needs the torch extra")
 
 from fewpairs.kernels.encoder import reference  # noqa: E402
 from fewpairs.similarity.cross_encoder.bert_forward import lean_forward  # noqa: E402
-from fewpairs.similarity.cross_encoder.packed_forward import PackedForward  # noqa: E402
+from fewpairs.similarity.cross_encoder.packed_forward import (  # noqa: E402
+    PackedForward,
+    packed_way,
+)
 from fewpairs.similarity.cross_encoder.packed_pairs import (  # noqa: E402
     PackedAssembler,
     plan_packed,
@@ -205,3 +208,13 @@ def test_long_texts_are_batched_by_their_tokens(tmp_path):
     got = scorer.pairs(i, j)
     assert max(sizes) <= 1_300
     assert np.abs(got - own_scores(similarity, items, i, j)).max() < 1e-5
+
+
+def test_without_a_gpu_or_triton_there_is_no_packed_way(tmp_path):
+    folder = save_tiny(tmp_path / "m", "bert")
+    similarity = fp.CrossEncoder(folder, device="cpu")
+    scorer = similarity.bind(texts(N))
+    table, _ = packed_cuts(similarity, scorer)
+    model, logits = similarity._models[0], torch.zeros(3, 1)
+    way = packed_way(model, similarity.template, scorer._table, table[:, :3], logits)
+    assert way is None

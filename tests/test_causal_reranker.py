@@ -366,3 +366,20 @@ def test_another_process_gives_the_same(tmp_path):
     there = pickle.loads(pickle.dumps(scorer))  # noqa: S301 - what it just wrote
     assert np.array_equal(there.pairs(LEFT, RIGHT), here)
     assert there.backend == scorer.backend
+
+
+@pytest.mark.parametrize(("kind", "replaced"), [("qwen3", 13), ("gemma", 0)])
+def test_norms_are_replaced_where_that_changes_nothing(tmp_path, kind, replaced):
+    import transformers
+
+    from fewpairs.similarity.causal_reranker.fused_norms import fuse_norms
+
+    folder = save_tiny_causal(tmp_path / "m", kind)
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+    tokens = torch.arange(20)[None]
+    with torch.inference_mode():
+        own = model(input_ids=tokens).logits
+        before = fuse_norms(model)
+        quick = model(input_ids=tokens).logits
+    assert len(before) == replaced  # four of a layer and one at the end, or none
+    assert (own - quick).abs().max() < 1e-4 * own.abs().max()

@@ -5,13 +5,13 @@ from typing import Any
 from fewpairs.errors import InputError
 from fewpairs.similarity.cross_encoder.loading import Classifier, load_model, longest
 
-__all__ = ["load_causal"]
+__all__ = ["check_causal", "load_causal"]
 
 _CALL = "fewpairs.CausalReranker"
 
 
-def load_causal(name: str, *, local_files_only: bool = False) -> Classifier:
-    """Load a causal language model from a folder, the local cache or the hub."""
+def load_causal(name: str, *, dtype: str, local_files_only: bool = False) -> Classifier:
+    """Load a language model from a folder, the local cache or the hub."""
     from transformers import AutoModelForCausalLM
 
     model, missing, tokenizer = load_model(
@@ -20,6 +20,7 @@ def load_causal(name: str, *, local_files_only: bool = False) -> Classifier:
         call=_CALL,
         kind="causal language",
         local_files_only=local_files_only,
+        dtype=dtype,
     )
     if missing:
         msg = (
@@ -28,26 +29,26 @@ def load_causal(name: str, *, local_files_only: bool = False) -> Classifier:
             "language model; a classifier is for fewpairs.CrossEncoder."
         )
         raise InputError(msg)
-    if not _is_causal(model):
+    return Classifier(model, tokenizer, longest(model, tokenizer))
+
+
+def check_causal(model: Any, name: str) -> None:
+    """Refuse a model in which a later token does not leave earlier ones alone."""
+    import torch
+
+    last = int(model.config.get_text_config().vocab_size) - 1
+    with torch.inference_mode():
+        one, other = (
+            model(input_ids=torch.tensor([[1, token]], device=model.device)).logits[
+                0, 0
+            ]
+            for token in (0, last)
+        )
+    off = (one - other).abs().max()
+    if not hasattr(model, "get_decoder") or off > 1e-2 * one.abs().max().clamp_min(1):
         msg = (
             f"{_CALL}: {name!r} is no causal language model: what it makes of a token "
             "depends on later ones. Pass a model that was trained to answer yes or no; "
             "a classifier is for fewpairs.CrossEncoder."
         )
         raise InputError(msg)
-    return Classifier(model, tokenizer, longest(model, tokenizer))
-
-
-def _is_causal(model: Any) -> bool:
-    """Tell whether a later token leaves earlier ones alone."""
-    import torch
-
-    if not hasattr(model, "get_decoder"):
-        return False
-    last = int(model.config.get_text_config().vocab_size) - 1
-    with torch.inference_mode():
-        one, other = (
-            model(input_ids=torch.tensor([[1, token]])).logits[0, 0]
-            for token in (0, last)
-        )
-    return bool(torch.allclose(one, other, rtol=1e-4, atol=1e-4))

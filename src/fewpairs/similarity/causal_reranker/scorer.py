@@ -16,7 +16,7 @@ from fewpairs.checks import (
 )
 from fewpairs.errors import InputError
 from fewpairs.similarity.base import Scorer, Similarity, check_texts
-from fewpairs.similarity.causal_reranker.loading import load_causal
+from fewpairs.similarity.causal_reranker.loading import check_causal, load_causal
 from fewpairs.similarity.causal_reranker.prompts import PromptTokens, token_of
 from fewpairs.similarity.causal_reranker.shared_forward import (
     PromptAssembler,
@@ -136,7 +136,9 @@ class CausalReranker(Similarity):
         check_whole(_CALL, "max_length", max_length, least=1, none=True)
         self.symmetric = self.proven = check_flag(_CALL, "symmetric", symmetric)
         local_files_only = check_flag(_CALL, "local_files_only", local_files_only)
-        loaded = load_causal(self.path, local_files_only=local_files_only)
+        loaded = load_causal(
+            self.path, dtype=self.dtype, local_files_only=local_files_only
+        )
         kind = str(loaded.model.config.model_type)
         self.template = choose_template(template, self.path, kind)
         self.instruction = instruction_of(self.template, instruction)
@@ -156,6 +158,7 @@ class CausalReranker(Similarity):
         self.rounding = _ROUNDING[self.dtype]
         self._tokenizer = loaded.tokenizer
         self._models = replicas(loaded.model, self._devices, self.dtype)
+        check_causal(self._models[0], self.path)
         # By model, once texts to try it with were seen.
         self._forwards: dict[int, SharedForward | WholeForward] = {}
 

@@ -23,7 +23,7 @@ _CALL = "fewpairs.CrossEncoder"
 
 
 class Classifier(NamedTuple):
-    """A model in float32 with its tokenizer, and the most tokens that it takes."""
+    """A model with its tokenizer, and the most tokens that it takes."""
 
     model: Any
     tokenizer: Any
@@ -71,8 +71,9 @@ def load_model(
     call: str,
     kind: str,
     local_files_only: bool,
+    dtype: str = "float32",
 ) -> tuple[Any, list[str], Any]:
-    """Return a model in float32, what its checkpoint lacks, and its tokenizer.
+    """Return a model, what its checkpoint lacks, and its tokenizer.
 
     A name that looks like a path must be a folder. Any other name is looked for in
     the local cache first, and on the hub only if it is not there.
@@ -82,7 +83,7 @@ def load_model(
     def load(*, offline: bool) -> tuple[Any, Any, Any]:
         options: dict[str, Any] = {"local_files_only": offline}
         model, info = family.from_pretrained(
-            name, output_loading_info=True, dtype="float32", **options
+            name, output_loading_info=True, dtype=dtype, **options
         )
         return model, info, AutoTokenizer.from_pretrained(name, **options)
 

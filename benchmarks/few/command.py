@@ -16,8 +16,9 @@ from experiments.cells import Results
 from experiments.data import DataError, folder
 
 from benchmarks.few.contenders import RIVALS, Setting, evaluations_of
+from benchmarks.few.losses import LOSS_SETS, LOSS_SETTINGS, losses
 from benchmarks.few.measuring import Truth, figures, truth_of
-from benchmarks.few.sets import SETS, DataSet, load
+from benchmarks.few.sets import ON_THE_PAGE, SETS, DataSet, load
 from benchmarks.few.tables import BUDGETS, TABLES, shown
 
 __all__ = ["run"]
@@ -49,6 +50,8 @@ def _run(options: argparse.Namespace) -> None:
             _fill(name, settings, budgets, results, options)
     if options.show:
         print(shown(options.show, results))
+    if options.losses:
+        print(losses(results))
     if options.results == RESULTS:
         from benchmarks.few.expected import MODULE, expected
         from benchmarks.few.page import render
@@ -65,6 +68,14 @@ def _chosen(
         table = TABLES[options.show]
         settings = [s for s in table.settings if s.contender in (*RIVALS, "default")]
         yield options.show, _picked(settings, options), options.budgets or table.budgets
+        return
+    if options.losses:
+        for name in options.data or LOSS_SETS:
+            yield (
+                name,
+                _picked(list(LOSS_SETTINGS), options),
+                options.budgets or BUDGETS,
+            )
         return
     for name in options.data or _on_hand():
         settings = [Setting(rival) for rival in RIVALS]
@@ -154,6 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     say("--as", dest="filed_as", help="another name for the default's cells")
     say("--again", action="store_true", help="also cells that have a line")
     say("--show", choices=TABLES, help="fill and print one table with its floors")
+    say("--losses", action="store_true", help="untrained, beside what is simpler")
     say("--render", action="store_true", help="run nothing, write the page")
     say("--pack", type=Path, help="write the sentences to a folder that travels")
     say("--packed", type=Path, help="take the sentences from such a folder")
@@ -170,4 +182,4 @@ def _on_hand() -> list[str]:
         gpu = torch.cuda.is_available()
     except ImportError:
         gpu = False
-    return [name for name in SETS if gpu or name != "sentences"]
+    return [name for name in ON_THE_PAGE if gpu or name != "sentences"]

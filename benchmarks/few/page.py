@@ -5,6 +5,7 @@ from pathlib import Path
 from experiments.cells import Results
 
 from benchmarks.few.contenders import Setting
+from benchmarks.few.losses import losses
 from benchmarks.few.picture import draw
 from benchmarks.few.tables import BUDGETS, TABLES, mean_of, plain, shown
 
@@ -71,6 +72,8 @@ def render(results: Results, docs: Path = DOCS) -> None:
     for data, title in TITLES.items():
         if any(key["data"] == data for key, _ in results):
             parts.append(_section(data, title, results))
+    if any(key["data"] in ("mrpc", "rte") for key, _ in results):
+        parts.append(losses(results))
     lines = {name: line for name, line in LINES.items() if _has(results, line)}
     for ground in ("light", "dark"):
         path = docs / "images" / f"few-{ground}.svg"

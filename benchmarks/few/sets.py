@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import fewpairs as fp
 from benchmarks.few.cosines import top_lists, unit_rows
 
-__all__ = ["SETS", "DataSet", "load", "models", "read_sentences"]
+__all__ = ["ON_THE_PAGE", "SETS", "DataSet", "load", "models", "read_sentences"]
 
 Array = NDArray[Any]
 FIRST = 128  # of the prior's lists that are made at once
@@ -122,6 +122,49 @@ def _recipes(data: Path, work: Path) -> DataSet:  # noqa: ARG001
     return DataSet("recipes", similarity, words, unit_rows(centroids(data, words)))
 
 
+def _glue(name: str) -> Callable[[Path, Path], DataSet]:
+    def made(data: Path, work: Path) -> DataSet:  # noqa: ARG001
+        from benchmarks.matrices import glue
+
+        known = glue(data, name)
+        similarity = fp.from_matrix(known.K, symmetric=True)
+        prior = unit_rows(np.asarray(known.embeddings))
+        return DataSet(name, similarity, None, prior, known.labels)
+
+    return made
+
+
+def _docstrings(data: Path, work: Path) -> DataSet:  # noqa: ARG001
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    from benchmarks.matrices import strings
+    from fewpairs.datasets import stdlib_docstrings
+
+    texts = list(stdlib_docstrings(3_000).texts)
+    counted = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4))
+    prior = TruncatedSVD(128, random_state=0).fit_transform(
+        counted.fit_transform(texts)
+    )
+    similarity = fp.from_matrix(strings(texts, "levenshtein").K, symmetric=True)
+    return DataSet("docstrings", similarity, None, unit_rows(prior.astype(np.float32)))
+
+
+def _some_recipes(data: Path, work: Path) -> DataSet:
+    path = work / "recipes-3000.npz"
+    if not path.exists():
+        everything = _recipes(data, work)
+        some = np.sort(np.random.default_rng(0).permutation(everything.n)[:3_000])
+        words = [(everything.items or ())[t] for t in some]
+        K = everything.similarity.bind(words).block(np.arange(3_000), np.arange(3_000))
+        work.mkdir(parents=True, exist_ok=True)
+        K = np.asarray(K, dtype=np.float32)
+        np.savez(path, K=(K + K.T) / 2, centroids=everything.prior[some])
+    with np.load(path) as kept:
+        similarity = fp.from_matrix(kept["K"], symmetric=True)
+        return DataSet("recipes-3000", similarity, None, kept["centroids"])
+
+
 def _sentences(data: Path, work: Path) -> DataSet:
     from benchmarks.few.packing import embeddings_of
 
@@ -147,9 +190,14 @@ def read_sentences(data: Path) -> tuple[list[str], Labels]:
 
 
 _SPLITS = ("train", "dev")
+ON_THE_PAGE = ("stsb", "tweets", "recipes", "sentences")  # with all rivals
 SETS: dict[str, Callable[[Path, Path], DataSet]] = {
     "stsb": _stsb,
     "tweets": _tweets,
     "recipes": _recipes,
     "sentences": _sentences,
+    "mrpc": _glue("mrpc"),
+    "rte": _glue("rte"),
+    "docstrings": _docstrings,
+    "recipes-3000": _some_recipes,
 }

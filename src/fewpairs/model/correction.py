@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.selection import rows_of
+from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
 
 __all__ = ["Correction"]
@@ -16,13 +17,14 @@ _GATHER = 1 << 16  # numbers gathered at once: they should stay in the cache
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """s(b) + t(c) + g(b)·(v_i·f_j + v_j·f_i) in place of a prediction b.
+    """s(q) + t(c) + g·(v_i·f_j + v_j·f_i) in place of a prediction b.
 
-    b is what prior and low rank say of a pair and c what the prior says alone. Both
-    curves are linear between knots and constant beyond them, so the few similar pairs
-    and the many others each get their own. The items' vectors v count where b is as
-    large as that of pairs of either item which were read for looking similar: below
-    that g falls from 1 to 0.
+    b is what prior and low rank say of a pair, c what the prior says alone, and
+    q = b + m·g·(p(c) − b) goes a part of the way from b to p(c), the prior's curve.
+    Both s and t are linear between knots and constant beyond them, so the few similar
+    pairs and the many others each get their own. The way to p and the items' vectors v
+    count where b, or p, is as large as that of pairs of either item which were read
+    for looking similar: below that g falls from 1 to 0.
 
     Attributes
     ----------
@@ -33,7 +35,9 @@ class Correction:
     levels, rise
         From which b on g is 1, for every item; how far below that it begins to rise.
     features, vectors
-        (n, q) arrays: f, a constant first, and v.
+        (n, d) arrays: f, a constant first, and v.
+    curve, mixed
+        p and m; without p, g goes by b alone, and q is b.
     """
 
     base_knots: NDArray[np.float64]
@@ -44,6 +48,8 @@ class Correction:
     rise: float
     features: NDArray[np.float32]
     vectors: NDArray[np.float32]
+    curve: Curve | None = None
+    mixed: float = 0.0
 
     def pairs(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the corrected predictions of pairs."""
@@ -55,13 +61,19 @@ class Correction:
             a, b = i[part], j[part]
             np.einsum("td,td->t", self.vectors[a], self.features[b], out=own[part])
             own[part] += np.einsum("td,td->t", self.vectors[b], self.features[a])
-        own *= self.opened(inputs)
-        return self._bent(inputs.base, inputs.cheap, own)
+        level = np.minimum(self.levels[i], self.levels[j])
+        return self._bent(inputs.base, inputs.cheap, level, own)
 
     def opened(self, inputs: PairInputs) -> NDArray[np.float32]:
         """Return g of pairs."""
         level = np.minimum(self.levels[inputs.i], self.levels[inputs.j])
-        return self._risen(inputs.base, level)
+        by_prior = self._by_prior(inputs.base, inputs.cheap)
+        return self._risen(inputs.base, by_prior, level)
+
+    def mixture(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return q of pairs."""
+        by_prior = self._by_prior(inputs.base, inputs.cheap)
+        return self._mixture(inputs.base, by_prior, self.opened(inputs))
 
     def block(self, inputs: BlockInputs) -> NDArray[Any]:
         """Return the corrected predictions of a block."""
@@ -70,21 +82,53 @@ class Correction:
         g, w = rows_of(self.features, columns), rows_of(self.vectors, columns)
         own = v @ g.T + f @ w.T
         level = np.minimum(self.levels[rows][:, None], self.levels[columns])
-        own *= self._risen(inputs.base, level)
-        return self._bent(inputs.base, inputs.cheap, own)
+        return self._bent(inputs.base, inputs.cheap, level, own)
+
+    def _by_prior(
+        self, base: NDArray[Any], cheap: NDArray[Any] | None
+    ) -> NDArray[Any] | None:
+        if self.curve is None or cheap is None:
+            return None
+        return self.curve(cheap).astype(base.dtype, copy=False)
 
     def _risen(
-        self, base: NDArray[Any], level: NDArray[np.float32]
+        self,
+        base: NDArray[Any],
+        by_prior: NDArray[Any] | None,
+        level: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        height = (base - level).astype(np.float32, copy=False)
+        top = base if by_prior is None else np.maximum(base, by_prior)
+        height = (top - level).astype(np.float32, copy=False)
         height *= np.float32(1 / self.rise)
         height += np.float32(1)
         return np.clip(height, 0, 1, out=height)
 
-    def _bent(
-        self, base: NDArray[Any], cheap: NDArray[Any] | None, own: NDArray[np.float32]
+    def _mixture(
+        self,
+        base: NDArray[Any],
+        by_prior: NDArray[Any] | None,
+        gate: NDArray[np.float32],
     ) -> NDArray[Any]:
-        own += np.interp(base, self.base_knots, self.base_levels)
+        if by_prior is None or not self.mixed:
+            return base
+        out = by_prior - base
+        out *= gate
+        out *= out.dtype.type(self.mixed)
+        out += base
+        return np.asarray(out)
+
+    def _bent(
+        self,
+        base: NDArray[Any],
+        cheap: NDArray[Any] | None,
+        level: NDArray[np.float32],
+        own: NDArray[np.float32],
+    ) -> NDArray[Any]:
+        by_prior = self._by_prior(base, cheap)
+        gate = self._risen(base, by_prior, level)
+        own *= gate
+        mixture = self._mixture(base, by_prior, gate)
+        own += np.interp(mixture, self.base_knots, self.base_levels)
         if cheap is not None and len(self.cheap_knots):
             own += np.interp(cheap, self.cheap_knots, self.cheap_levels)
         return own.astype(base.dtype, copy=False)

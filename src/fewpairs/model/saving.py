@@ -156,7 +156,7 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
         for name, array in pair_network.arrays(student.network).items():
             put(f"student-{name}", array)
     return {
-        "guard": [as_json(float(part)) for part in model.guard or Guard()],
+        "guard": _write_guard(model.guard or Guard()),
         "prior": None if prior is None else prior.name,
         "embeddings": prior is not None and prior.embeddings is not None,
         "alike": _write_alike(prior),
@@ -187,6 +187,12 @@ def _write_components(model: Model, put: Put) -> dict[str, Any]:
     }
 
 
+def _write_guard(guard: Guard) -> list[Any]:
+    """Return its numbers, those of a knee where it has one: 0.1 knew of none."""
+    known = guard if guard.knee < np.inf else guard[:4]
+    return [as_json(float(part)) for part in known]
+
+
 def _write_blend(blend: Blend | None) -> dict[str, Any]:
     """Return its facts, none where there is none: folders from before have none."""
     if blend is None:
@@ -200,14 +206,24 @@ def _write_correction(correction: Correction | None, put: Put) -> dict[str, Any]
         return {}
     for name in _CORRECTION:
         put(f"correction-{name.replace('_', '-')}", getattr(correction, name))
-    return {"correction": {"rise": correction.rise}}
+    facts: dict[str, Any] = {"rise": correction.rise}
+    if correction.curve is not None:
+        curve = correction.curve
+        facts["curve"] = [curve.center, curve.scale, curve.coefficients.tolist()]
+        facts["mixed"] = correction.mixed
+    return {"correction": facts}
 
 
 def _read_correction(facts: dict[str, Any] | None, get: Get) -> Correction | None:
     if facts is None:
         return None
     arrays = {name: get(f"correction-{name.replace('_', '-')}") for name in _CORRECTION}
-    return Correction(**arrays, rise=facts["rise"])
+    curve = None
+    if facts.get("curve") is not None:
+        center, scale, coefficients = facts["curve"]
+        curve = Curve(center, scale, np.array(coefficients))
+    mixed = facts.get("mixed", 0.0)
+    return Correction(**arrays, rise=facts["rise"], curve=curve, mixed=mixed)
 
 
 def _read_components(

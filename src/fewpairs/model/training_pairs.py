@@ -28,6 +28,12 @@ class TrainingPairs:
         both._values = self._values + other._values
         return both
 
+    def some(self, where: Any) -> "TrainingPairs":
+        """Return some of the pairs."""
+        out = TrainingPairs()
+        out.add(self.inputs.some(where), self.values[where])
+        return out
+
     @property
     def inputs(self) -> PairInputs:
         """The inputs of all pairs, in the order in which they came."""

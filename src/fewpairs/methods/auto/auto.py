@@ -290,7 +290,13 @@ class Auto(Method):
             few = stage.fit(learns, self._seconds(n), rng, self.least(cost))
             same = stage.chosen < _UNCHANGED * cost.pairs
             random = stage.uniform()
-            return guarded(spending, *few, random=random if same else None, prior=prior)
+            return guarded(
+                spending,
+                *few,
+                random=random if same else None,
+                prior=prior,
+                tops=stage.foretold,
+            )
         if beyond < 0:
             stage.draw(spending.left)
             why = "values too large or small for anything else"

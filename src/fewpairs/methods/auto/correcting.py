@@ -1,9 +1,11 @@
 """Correcting: fits what bends the predictions of prior and low rank to what was read.
 
-Two steps, both closed forms. A ridge regression on all pairs, random ones and those
-that looked most similar at equal weight, gives the curves. What it leaves is regressed
-item by item on features of the partners (a ridge per item, as Axn has it: Yadav et al.
-2024, arXiv:2405.03651), shrunk as much as predicts left-out pairs best.
+All in closed form. Curves of what prior and low rank say and of the prior are fitted to
+all pairs (`bending`), and what they leave is regressed item by item on features of the
+partners (a ridge per item, as Axn has it: Yadav et al. 2024, arXiv:2405.03651), shrunk
+as much as predicts left-out pairs best. That may change the order of an item's partners
+in any way; so until much is known of every item, it has to prove that it puts left-out
+pairs of an item in a better order than a cautious correction does (`cautious`).
 
 What is one for all items, curves and shrinkage, is learned from some of the pairs:
 tens of thousands tell it as well as millions do.
@@ -18,27 +20,32 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.kernels.linalg.blas_threads import in_threads, single_threaded
+from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.kernels.linalg.top_products import EXACT
+from fewpairs.methods.auto.bending import bent_to
+from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.cautious import cautious, levels_by, share_of_base
+from fewpairs.methods.auto.couples import Couples, ahead
 from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
 from fewpairs.model.correction import Correction
+from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
-from fewpairs.types import Indices
 
 __all__ = ["Correcting", "CorrectionScorer"]
 
-_RANDOM_AT = 0.02, 0.25, 0.5, 0.75, 0.9, 0.98  # quantiles of random pairs: knots
-_CHOSEN_AT = 0.05, 0.25, 0.5, 0.75, 0.95, 1.0  # and of those that were chosen
-_APART = 0.02  # of the whole range, between knots
-_RISE = 0.3  # of the spread of random pairs, over which an item's vector comes in
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
-_RIDGE = 1e-3
+_FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
-_TOLD = 40_000  # pairs of either kind that curves are fitted to, at most
-_CHUNK = 1 << 14  # pairs whose features are made at once
+_USUAL = 4.0  # of them, before one was chosen
+_WORSE = 1.05  # times the error of random pairs that is too much for a better order
+_EARLIER = 0.5  # share of the pairs that the test of later ones is fitted to
+# Standard errors by which what changes orders must be ahead; may be behind, where so
+# many pairs per item that looked most similar tell the order of each row; how many of
+# them need no test, and how many are enough to go by in choosing what to read.
+_PROVEN, _BEHIND, _PLENTY, _UNTESTED, _EARLY = 3.0, -2.0, 6.0, 30.0, 5.0
 
 
 class Correcting:
@@ -50,6 +57,8 @@ class Correcting:
         (n, d) features of the items, rows of norm about 1; ``None``: a constant.
     n
         Number of items.
+    curve
+        What takes the prior to the values; without it nothing is cautious.
     always
         Whether items have regressions of their own whatever random pairs say: of two
         sets, where nearly all that is read lies at the top.
@@ -61,6 +70,7 @@ class Correcting:
         n: int,
         rng: np.random.Generator,
         *,
+        curve: Curve | None = None,
         always: bool = False,
     ) -> None:
         self._always = always
@@ -70,90 +80,116 @@ class Correcting:
         self._features = np.hstack(parts).astype(np.float32, copy=False)
         self._rng = rng
         self._ridge: float | None = None
+        self.curve = None if always else curve
+        self.levels: NDArray[np.float32] | None = None
 
     def fit(
         self, uniform: TrainingPairs, chosen: TrainingPairs, *, anew: bool = True
     ) -> Correction | None:
         """Return what these pairs call for; ``None`` where prior and low rank do.
 
-        ``anew``: whether to find out anew how far to shrink.
+        ``anew``: whether to find out anew how far to shrink, and what may be changed.
+        """
+        if self.curve is not None and not self._bolder(uniform, chosen, anew):
+            return self._kept(uniform, chosen, self.curve)
+        return self._bent(uniform, chosen, anew=anew)
+
+    def _bolder(
+        self, uniform: TrainingPairs, chosen: TrainingPairs, anew: bool
+    ) -> bool:
+        """Tell whether curves may change the order of an item's partners."""
+        if min(len(uniform), len(chosen)) < _FEWEST:
+            return False
+        per_item = 2 * len(chosen) / len(self._features)
+        if not anew or per_item > _UNTESTED:
+            return per_item > _EARLY
+        needed = _BEHIND if per_item > _PLENTY else _PROVEN
+        return self._ahead_by(uniform, chosen) > needed
+
+    def _ahead_by(self, uniform: TrainingPairs, chosen: TrainingPairs) -> float:
+        """Return by how many standard errors curves put later pairs in better order.
+
+        What was read first looked more similar than what was read last, as that does
+        than what stays unread: curves must hold on the way down.
+        """
+        later = np.arange(len(chosen)) >= _EARLIER * len(chosen)
+        told, left_out = chosen.some(~later), chosen.some(later)
+        inputs, values = left_out.inputs, left_out.values
+        couples = Couples.among(inputs.i, inputs.j)
+        if not len(couples) or self.curve is None:
+            return 0.0
+        concerned = np.zeros(len(self._features), dtype=bool)
+        for pairs in (couples.first, couples.second):
+            concerned[inputs.i[pairs]] = concerned[inputs.j[pairs]] = True
+        both = (
+            self._bent(uniform, told, items=concerned),
+            self._kept(uniform, told, self.curve, concerned),
+        )
+        said = [_said(one, inputs) for one in both]
+        bulk = [
+            mean_square(uniform.values - _said(one, uniform.inputs)) for one in both
+        ]
+        if bulk[0] > _WORSE * bulk[1]:
+            return -np.inf
+        bold, careful = (couples.agreement(values, score) for score in said)
+        return ahead(bold, careful)
+
+    def _kept(
+        self,
+        uniform: TrainingPairs,
+        chosen: TrainingPairs,
+        curve: Curve,
+        items: NDArray[np.bool_] | None = None,
+    ) -> Correction:
+        """Return a correction that changes orders as far as couples say so."""
+        inputs = chosen.inputs
+        couples = Couples.among(inputs.i, inputs.j)
+        share = share_of_base(chosen, couples, curve(np.asarray(inputs.cheap)))
+        return cautious(
+            self._features,
+            curve,
+            uniform,
+            chosen,
+            share=share,
+            levels=self.levels,
+            items=items,
+        )
+
+    def _bent(
+        self,
+        uniform: TrainingPairs,
+        chosen: TrainingPairs,
+        *,
+        anew: bool = False,
+        items: NDArray[np.bool_] | None = None,
+    ) -> Correction | None:
+        """Return curves, and every item's own regression on what they leave.
+
+        ``items``: those whose own regressions are asked for.
         """
         both = uniform + chosen
         inputs, values = both.inputs, both.values
         is_chosen = np.arange(len(values)) >= len(uniform)
         center, scale = float(values.mean()), float(values.std()) or 1.0
         y = ((values - center) / scale).astype(np.float32)
-        bent = self._curves(inputs, y, is_chosen)
+        bent = bent_to(self._features, inputs, y, is_chosen, apart=not self._always)
         rows = ItemRegressions.left_by(bent, inputs, y)
-        if anew or not self._ridge:
+        ridge = self._ridge
+        if items is None and (anew or not ridge):
             before = (values - inputs.base) / scale
             usual = [mean_square(before[part]) for part in (is_chosen, ~is_chosen)]
-            self._ridge = self._shrinking(rows, is_chosen, usual)
-        if self._ridge == 0:
+            ridge = self._ridge = self._shrinking(rows, is_chosen, usual)
+        ridge = _USUAL if items is not None and not ridge else ridge
+        if ridge == 0 or ridge is None:
             return None
-        if self._ridge < np.inf:
-            vectors = rows.clipped().vectors([self._ridge])[0]
+        if ridge < np.inf:
+            vectors = rows.clipped().vectors([ridge], items)[0]
             bent = replace(bent, vectors=bent.vectors + vectors)
         return replace(
             bent,
             base_levels=bent.base_levels * scale + center,
             cheap_levels=bent.cheap_levels * scale,
             vectors=bent.vectors * np.float32(scale),
-        )
-
-    def _curves(
-        self, inputs: PairInputs, y: NDArray[np.float32], is_chosen: NDArray[np.bool_]
-    ) -> Correction:
-        """Return both curves, and a diagonal form of the features, by least squares."""
-        some = [_some(np.flatnonzero(part)) for part in (is_chosen, ~is_chosen)]
-        base_knots = _knots(*(inputs.base[part] for part in some))
-        cheap_knots = np.empty(0)
-        if inputs.cheap is not None:
-            cheap_knots = _knots(*(inputs.cheap[part] for part in some))
-        f = self._features
-        levels = np.full(len(f), np.quantile(inputs.base[some[0]], 0.5), np.float32)
-        lowest = inputs.base[is_chosen].astype(np.float32, copy=False)
-        for ends in (inputs.i, inputs.j):
-            np.minimum.at(levels, ends[is_chosen], lowest)
-        rise = _RISE * float(np.std(inputs.base[some[1]])) or 1.0
-        bent = Correction(
-            base_knots,
-            np.zeros(len(base_knots)),
-            cheap_knots,
-            np.zeros(len(cheap_knots)),
-            levels,
-            rise,
-            f,
-            np.zeros_like(f),
-        )
-        groups = [_moments(bent, inputs.some(part), y[part]) for part in some]
-        size = len(groups[0][1])
-        solved, sizes = np.zeros(size), [1.0, 1.0]
-        # Similar pairs are predicted worst and matter most, so a group counts by the
-        # inverse of its error, not of its squared error.
-        for _ in range(2):
-            gram = sum(
-                part[0] / scale for part, scale in zip(groups, sizes, strict=True)
-            )
-            moment = sum(
-                part[1] / scale for part, scale in zip(groups, sizes, strict=True)
-            )
-            ridge = _RIDGE * np.diagonal(gram) + 1e-6 * np.trace(gram) / size
-            solved = np.linalg.solve(gram + np.diag(ridge), moment)
-            left = [
-                float(square - 2 * solved @ aim + solved @ (product @ solved))
-                for product, aim, square in groups
-            ]
-            least = 1e-3 * max(left) + 1e-12
-            sizes = [max(part, least) ** 0.5 for part in left]
-        s, t = len(base_knots), size - f.shape[1] + 1
-        form = np.concatenate([[0.0], solved[t:]]).astype(np.float32)
-        bends = np.concatenate([[0.0], solved[s:t]])[: len(cheap_knots)]
-        return replace(
-            bent,
-            base_levels=solved[:s],
-            cheap_levels=bends,
-            vectors=f * (form * np.float32(0.5)),
         )
 
     def _shrinking(
@@ -187,6 +223,10 @@ class Correcting:
         return best
 
 
+def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
+    return inputs.base if found is None else found.pairs(inputs)
+
+
 class _BothKinds(Protocol):
     """What was read: random pairs, and those that looked most similar."""
 
@@ -209,17 +249,24 @@ class CorrectionScorer:
         n: int,
         rng: np.random.Generator,
         *,
+        curve: Curve | None = None,
         always: bool = False,
     ) -> None:
-        self._correcting = Correcting(features, n, rng, always=always)
+        self._correcting = Correcting(features, n, rng, curve=curve, always=always)
+        self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
         self.correction: Correction | None = None
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.
         self.expands = 2 if n > EXACT else 0
 
+    def place(self, found: Candidates) -> None:
+        """Take from candidates where the most similar of every item begin."""
+        if self._correcting.curve is not None:
+            self._correcting.levels = levels_by(found, self._correcting.curve)
+
     def learn(self, training: _BothKinds, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""
         uniform, chosen = training.uniform, training.chosen
-        if min(len(chosen), len(uniform)) >= _FEWEST:
+        if len(uniform) >= _FEWEST and len(chosen) >= self._fewest:
             with single_threaded():  # small products; what is large has its threads
                 fitted = self._correcting.fit(uniform, chosen, anew=last)
             self.correction = fitted
@@ -230,70 +277,3 @@ class CorrectionScorer:
         if self.correction is None:
             return attrgetter("base")
         return self.correction.pairs
-
-
-def _some(places: Indices) -> Indices:
-    """Return not too many of them, evenly spread."""
-    return places[:: max(1, -(-len(places) // _TOLD))]
-
-
-def _moments(
-    bent: Correction, inputs: PairInputs, y: NDArray[np.float32]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return XᵀX, Xᵀy and yᵀy of some pairs, each divided by their number."""
-    starts = range(0, max(1, len(y)), _CHUNK)
-    found: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
-
-    def look(start: int) -> None:
-        part = slice(start, start + _CHUNK)
-        X = _design(bent, inputs.some(part))
-        found[start] = X.T @ X, X.T @ y[part]
-
-    in_threads(look, starts)
-    gram = np.zeros_like(found[0][0], dtype=np.float64)
-    moment = np.zeros_like(found[0][1], dtype=np.float64)
-    for start in starts:  # in their order: sums are the same on any number of cores
-        gram += found[start][0]
-        moment += found[start][1]
-    number = max(1, len(y))
-    return gram / number, moment / number, mean_square(y)
-
-
-def _knots(chosen: NDArray[Any], random: NDArray[Any]) -> NDArray[np.float64]:
-    """Return knots where there are pairs, and not too close to each other."""
-    parts = [np.quantile(chosen, _CHOSEN_AT)]
-    if len(random):
-        parts.append(np.quantile(random, _RANDOM_AT))
-    found = np.sort(np.concatenate(parts)).astype(np.float64)
-    apart = _APART * (found[-2] - found[0]) + 1e-9 * (found[-1] - found[0])
-    kept = [found[0]]
-    for knot in found[1:]:
-        if knot - kept[-1] > apart:
-            kept.append(knot)
-    return np.array(kept)
-
-
-def _hats(x: NDArray[Any], knots: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return (m, k) weights of the knots: linear between two, constant beyond."""
-    m, k = len(x), len(knots)
-    out = np.zeros((m, k), dtype=np.float32)
-    if k < 2:
-        out[:] = 1.0
-        return out
-    at = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, k - 2)
-    share = np.clip((x - knots[at]) / (knots[at + 1] - knots[at]), 0, 1)
-    rows = np.arange(m)
-    out[rows, at] = 1 - share
-    out[rows, at + 1] = share
-    return out
-
-
-def _design(bent: Correction, inputs: PairInputs) -> NDArray[np.float32]:
-    """Return the features of pairs: both curves' knots, products where the gate is."""
-    parts = [_hats(inputs.base, bent.base_knots)]
-    if inputs.cheap is not None and len(bent.cheap_knots):
-        parts.append(_hats(inputs.cheap, bent.cheap_knots)[:, 1:])
-    f = bent.features[:, 1:]
-    gate = bent.opened(inputs)
-    parts.append(f[inputs.i] * f[inputs.j] * gate[:, None])
-    return np.hstack(parts)

@@ -100,6 +100,7 @@ class FewStage:
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
         self._across = spending.oracle.cost.split is not None
+        self._foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
     @property
     def per_item(self) -> float:
@@ -147,6 +148,14 @@ class FewStage:
     def uniform(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return random pairs that are a uniform sample of the whole matrix."""
         return self.spending.uniform() if self.spending.paid else self.random()
+
+    @property
+    def foretold(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """What was said of pairs before they were read, and their values."""
+        if not self._foretold:
+            return None
+        said, values = zip(*self._foretold, strict=True)
+        return np.concatenate(said), np.concatenate(values)
 
     def draw(self, evaluations: int) -> None:
         """Buy random pairs for so many evaluations."""
@@ -207,7 +216,9 @@ class FewStage:
             )
         across = self._across
         features = beside(item_features(self.prior, _OWN, rng), profiles)
-        own = CorrectionScorer(features, n, spending.rng, always=across)
+        own = CorrectionScorer(
+            features, n, spending.rng, curve=model.curve, always=across
+        )
         count = self.chosen = self._rounds(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
@@ -278,6 +289,8 @@ class FewStage:
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
+        if isinstance(scorer, CorrectionScorer):
+            scorer.place(found)
         found.rotates = self._across
         if self._across:
             done = self._firsts(found, read, count // 2)
@@ -296,8 +309,11 @@ class FewStage:
             inputs, values = spending.take(inputs)
             if not len(inputs):
                 break
+            said = scorer.score(inputs)
             if scorer.answers:
-                error = float(np.std(values - scorer.score(inputs)))
+                error = float(np.std(values - said))
+            elif turn:  # before, nothing was learned from what looked similar
+                self._foretold.append((said, values))
             done += len(inputs)
             read.chosen.add(inputs, values)
         del found  # of many items, as much as what is learned last needs

@@ -24,6 +24,7 @@ _FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond 
 _ENOUGH = 200  # random pairs, of which a few can be left aside
 # Standard errors of its slope at which nothing but the order of predictions is kept.
 _DOUBT = 1.5
+_KNEE, _FEWEST_TOPS = 0.98, 50  # quantile of random pairs; pairs above it that tell
 FEWEST_LANDMARKS = 4
 
 
@@ -36,12 +37,15 @@ def guarded(
     random: tuple[Indices, Indices, NDArray[Any]] | None = None,
     prior: Prior | None = None,
     in_order: bool = False,
+    tops: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Model:
     """Shrink the result as far as random pairs do not confirm it.
 
     ``random``: pairs that were drawn before and their values, for means of all of
     them; none where reading has left other pairs since. ``prior``: what orders the
     pairs where nothing predicts them; with ``in_order`` they stay in the model's order.
+    ``tops``: what was predicted of pairs that were read for looking similar, before
+    they were, and their values.
     """
     i, j, truth = spending.last_pairs()
     low, high = _range(spending)
@@ -76,9 +80,35 @@ def guarded(
         level = float(np.mean(np.concatenate([truth, random[2]])))
         at = float(np.mean(np.concatenate([guess, before])))
         guard = guard._replace(offset=level - guard.slope * at)
+    if tops is not None and guard.slope < 1:
+        guard = _with_knee(guard, guess, *tops)
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()
+
+
+def _with_knee(
+    guard: Guard, guess: NDArray[Any], said: NDArray[Any], values: NDArray[Any]
+) -> Guard:
+    """Let the largest predictions be as far above the others as such pairs were.
+
+    By the slope of pairs that lay above nearly all random ones when they were chosen,
+    less a standard error of it.
+    """
+    knee = float(np.quantile(guess, _KNEE)) if len(guess) else np.inf
+    above = said > knee
+    if int(above.sum()) < _FEWEST_TOPS:
+        return guard
+    x = said[above].astype(np.float64)
+    y = np.asarray(values, dtype=np.float64)[above]
+    moved, spread = x - x.mean(), y - y.mean()
+    variance = float(moved @ moved)
+    if variance == 0:
+        return guard
+    slope = float(moved @ spread) / variance
+    error = _robust_error(moved, spread - slope * moved, variance)
+    steep = min(1.0, slope - error)
+    return guard if steep <= guard.slope else guard._replace(knee=knee, steep=steep)
 
 
 def _usual(truth: NDArray[Any]) -> NDArray[np.bool_]:

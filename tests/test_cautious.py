@@ -206,6 +206,12 @@ def test_levels_are_those_of_an_items_most_similar_candidates():
     found = levels_by(Candidates(partner, base.copy(), base, cheap), LINE)
     height = np.sort(np.maximum(base, cheap), axis=1)
     assert np.array_equal(found, height[:, -32])
+    score = np.where(np.arange(50) < 5, base, -np.inf).astype(np.float32)
+    score[3] = -np.inf  # an item without candidates
+    found = levels_by(Candidates(partner, score, base, cheap), LINE)
+    some = np.maximum(base, cheap)[:, :5].min(axis=1)
+    assert np.array_equal(np.delete(found, 3), np.delete(some, 3))
+    assert found[3] == np.inf
 
 
 def test_a_cautious_correction_is_saved(tmp_path):

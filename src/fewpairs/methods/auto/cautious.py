@@ -70,17 +70,20 @@ def levels_of(n: int, inputs: PairInputs, height: NDArray[Any]) -> NDArray[np.fl
 def levels_by(found: Candidates, curve: Curve) -> NDArray[np.float32]:
     """Return, of every item, what its most similar candidates have in common.
 
-    The larger of b and p of the 32nd of them.
+    The larger of b and p of the 32nd of them; +∞ where there are none.
     """
     n, m = found.base.shape
     out = np.empty(n, dtype=np.float32)
+    at = max(0, m - _NEAR)
     for start in range(0, n, _ROWS):
         part = slice(start, start + _ROWS)
         height = found.base[part]
         if found.cheap is not None:
             height = np.maximum(height, curve(found.cheap[part]))
-        at = max(0, m - _NEAR)
-        out[part] = np.partition(height, at, axis=1)[:, at]
+        live = np.isfinite(found.score[part])
+        low = np.where(live, height, np.inf).min(axis=1)  # of all, where they are fewer
+        height = np.where(live, height, -np.inf)
+        out[part] = np.maximum(np.partition(height, at, axis=1)[:, at], low)
     return out
 
 

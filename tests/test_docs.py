@@ -76,3 +76,14 @@ def test_what_a_page_tells_to_type_works(page, folder, capfd, monkeypatch):
         line = line.replace("MODEL", "model").replace("VECTORS", "vectors.txt")
         done = run_here(shlex.split(line), folder, capfd, monkeypatch)
         assert done.returncode == 0, f"{page.name}: {line}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["deduplicate", "pandas", "polars", "record linkage", "entity resolution"]
+    + ["reranker", "LLM judge", "logging", "threshold", "notebook"],
+)
+def test_what_people_look_for_stands_on_a_page_of_the_guide(words):
+    pages = [page for page in PAGES if not {"lab", "api"} & set(page.parts)]
+    texts = [" ".join(page.read_text("utf-8").split()).lower() for page in pages]
+    assert any(words.lower() in text for text in texts)

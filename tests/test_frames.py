@@ -147,6 +147,18 @@ def test_a_pandas_index_names_items_unless_it_repeats():
     assert found["item"].tolist() == list(range(60))
 
 
+def test_a_loaded_approximation_knows_the_names_of_its_items(tmp_path):
+    texts = pd.Series(TEXTS, index=IDS)
+    fp.approximate(texts, RATIO, method="nystrom", budget=0.3).save(tmp_path / "run")
+    again = fp.load(tmp_path / "run", items=texts, similarity=RATIO)
+    assert again.neighbors(1).to_pandas()["item"].tolist() == IDS
+    twice = pd.Series(TEXTS, index=["same"] * len(TEXTS))
+    again = fp.load(tmp_path / "run", items=twice, similarity=RATIO)
+    assert again.cluster(0.5).to_polars()["item"].to_list() == list(range(60))
+    alone = fp.load(tmp_path / "run").neighbors(1).to_pandas()
+    assert list(alone) == ["item", "rank", "neighbor", "similarity"]
+
+
 def test_names_may_be_passed_one_per_item():
     found = fp.neighbors(TEXTS, RATIO, 1, ids=np.arange(100, 160))
     assert found.to_pandas()["item"].tolist() == list(range(100, 160))

@@ -129,7 +129,7 @@ def load(
         )
         if scorer is None or recipe is None:
             return approx
-        again = {"prior": prior, "store": store}
+        again = {"prior": prior, "store": store, "given": items}
         source = _source(approx, index, recipe, scorer, fitted, **again)
         return replace(approx, source=source)
     except InputError:

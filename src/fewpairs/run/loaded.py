@@ -1,9 +1,10 @@
 """Loaded: a run that goes on from what was saved, with its items and its similarity."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from fewpairs.answers.sides import Side, side_of
 from fewpairs.ledger.larger import larger_ledger
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.ledger.opening import as_ledger, identity_of
@@ -60,6 +61,7 @@ def run_of(
     symmetric: bool,
     prior: Any,
     store: Any,
+    given: Any = None,
 ) -> Run:
     """Return the run that an approximation was saved by.
 
@@ -95,8 +97,21 @@ def run_of(
         reading=ReadSoFar(approx.known, symmetric),
         own_prior=bool(facts["own prior"]),
         per_item=facts.get("per item"),
+        sides=_sides(recipe, scorer, given, items),
         per_other=facts.get("per other"),
     )
+
+
+def _sides(
+    recipe: Similarity, scorer: Scorer, given: Any, items: Items | None
+) -> tuple[Side, Side] | None:
+    """Return how the rows of one set are called; of two, by position."""
+    if recipe.split is not None or items is None:
+        return None
+    side = side_of(given, items, scorer.n, kept=scorer.kept)
+    if not getattr(side.names, "is_unique", True):
+        side = replace(side, names=None)
+    return side, side
 
 
 def _ledger_of(

@@ -32,6 +32,7 @@ ALL = (
 LONG = (
     "adding",
     "bounds",
+    "certificate_widths",
     "certificates",
     "few",
     "retrieval",

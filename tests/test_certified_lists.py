@@ -235,3 +235,24 @@ def test_a_run_that_is_stopped_while_certifying_goes_on_to_the_same_bits(tmp_pat
     assert found.certificate.recall_at_least == whole.certificate.recall_at_least
     assert found.certificate.sampled == whole.certificate.sampled
     assert len(paid) < 1_000
+
+
+def test_more_items_than_are_ranked_are_certified_through_their_index(monkeypatch):
+    for module in ("above", "front"):
+        monkeypatch.setattr(f"fewpairs.answers.{module}.is_large", lambda n: n > 400)
+    found = fp.duplicates(
+        None, K, THRESHOLD, budget=0.25, prior=PRIOR, recall=0.9, seed=1
+    )
+    made = found.certificate
+    truth = len(found) / TRUE
+    assert 0 < made.guaranteed <= truth
+    assert made.guaranteed < made.recall_at_least <= truth
+    assert made.next_pairs.number == 20
+
+
+def test_a_list_without_a_recall_says_what_candidates_and_held_out_pairs_say():
+    approx = fp.approximate(None, K, budget=0.2, prior=PRIOR)
+    made = approx.duplicates(THRESHOLD).certificate
+    assert made.sampled == 0
+    assert made.guaranteed <= made.recall_at_least <= 1
+    assert "if pairs match no more often where they are predicted lower" in str(made)

@@ -14,6 +14,7 @@ from fewpairs.kernels.statistics.ordered import (
     missing_at_any_time,
     missing_at_most,
 )
+from fewpairs.kernels.statistics.ratios import ratio_at_least
 from fewpairs.kernels.statistics.sequential import Strata, total_at_most
 
 DELTAS = (0.05, 0.2)
@@ -248,3 +249,18 @@ def test_a_rest_that_is_richer_than_the_front_is_bounded_by_its_own_sample():
 def test_what_was_read_in_full_leaves_nothing_missing():
     assert missing_at_most(Reads(50, 3, 40, 40, 1), 0.05) == 0
     assert missing_at_any_time(Reads(50, 3, 40, 40, 1), 0.05, 90) == 0
+
+
+def test_what_is_missed_row_by_row_is_bounded_by_rows():
+    """Of 200 rows, some lack everything; a sample of 40 of them."""
+    rng = np.random.default_rng(6)
+    failed, runs = 0, 400
+    for _ in range(runs):
+        wholes = rng.poisson(6, 200)
+        parts = np.where(rng.random(200) < 0.15, 0, wholes)
+        some = rng.permutation(200)[:40]
+        bound = ratio_at_least(parts[some], wholes[some])
+        failed += bound > parts.sum() / wholes.sum()
+    assert failed / runs <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
+    assert ratio_at_least([5, 5], [5, 5]) < ratio_at_least([1] * 10, [1] * 10) < 1
+    assert ratio_at_least([0, 0], [3, 1]) == ratio_at_least([], []) == 0

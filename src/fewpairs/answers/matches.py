@@ -38,7 +38,8 @@ class Missed(NamedTuple):
         Pairs above the threshold in landmarks' rows that were hidden from a fit to
         the other landmarks, and how many of them that fit proposes.
     found_at_least
-        Lower end of the one-sided 95 % interval of the share found / hidden.
+        Lower end of the one-sided 95 % interval of the share found / hidden: of a ratio
+        over rows, since pairs of a row are missed together.
     """
 
     held_out: int

@@ -17,6 +17,7 @@ from fewpairs.answers.sides import Side, sides_of
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number, check_whole
 from fewpairs.errors import BudgetError
+from fewpairs.kernels.statistics.ratios import ratio_at_least
 from fewpairs.progress import Progress, Silence, as_progress
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.certificate import HeldOut
@@ -265,11 +266,13 @@ def _missed(approx: Approximation, threshold: float, least: float) -> Missed:
     share = above / m if m else 0.0
     high = float(special.betaincinv(above + 1, m - above, 0.95)) if m > above else 1.0
     hidden = found = 0
+    surely = 0.0
     rows = hide_rows(approx)
     if rows is not None:
         guess = rows.refined(refined_an_item(approx))
         over = rows.truth >= threshold
         hidden = int(over.sum())
-        found = int((over & (guess >= least)).sum())
-    least = float(special.betaincinv(found, hidden - found + 1, 0.05)) if found else 0.0
-    return Missed(m, above, share * unread, high * unread, hidden, found, least)
+        there = over & (guess >= least)
+        found = int(there.sum())
+        surely = ratio_at_least(there.sum(axis=1), over.sum(axis=1))
+    return Missed(m, above, share * unread, high * unread, hidden, found, surely)

@@ -47,6 +47,7 @@ def test_what_0_1_0_loads_is_saved_again_without_a_change(tmp_path):
             added = {facts.pop(name) and name for name in ("arrays", "checksum")}
             assert added == {"arrays", "checksum"}
             assert facts["bill"].pop("for_store") == 0
+            assert facts["bill"].pop("prior") is None
             assert {**facts, "version": 3} == json.loads(file.read_text())
         else:
             assert again.read_bytes() == file.read_bytes()

@@ -218,3 +218,48 @@ def test_without_a_gpu_or_triton_there_is_no_packed_way(tmp_path):
     model, logits = similarity._models[0], torch.zeros(3, 1)
     way = packed_way(model, similarity.template, scorer._table, table[:, :3], logits)
     assert way is None
+
+
+@pytest.mark.parametrize("longest", [4, 16, 90])
+def test_kernels_of_all_lengths_are_compiled_before_anything_is_timed(
+    tmp_path, longest
+):
+    folder = save_tiny(tmp_path / "m", "bert", length=256)
+    similarity = fp.CrossEncoder(folder, device="cpu")
+    scorer = similarity.bind(["fox", "dog " * longest])
+    tried = []
+
+    class Watched(PackedForward):
+        def __call__(self, inputs):
+            tried.append((len(inputs.ids), len(inputs.starts) - 1, inputs.longest))
+            return super().__call__(inputs)
+
+    here = torch.device("cpu")
+    for each in scorer._batch_scorers:
+        each.assembler = PackedAssembler(similarity.template, scorer._table, here)
+        each.forward = Watched(similarity._models[0], reference, Linear)
+    said = []
+    scorer.prepare(said.append)
+    assert set(said) == {"compiling kernels for the GPU"}
+    blocks = {max(32, 1 << (most - 1).bit_length()) for _, _, most in tried}
+    most = 2 * longest + 3
+    assert blocks == {
+        block for block in (32, 64, 128) if block == 32 or most > block / 2
+    }
+    for block in blocks:
+        rows = [(tokens, pairs) for tokens, pairs, n in tried if n <= block]
+        assert any(tokens % 16 == 0 and pairs % 16 == 0 for tokens, pairs in rows)
+        assert any(tokens % 16 and pairs % 16 for tokens, pairs in rows)
+
+
+def test_no_place_is_tried_that_the_model_does_not_have(tmp_path):
+    folder = save_tiny(tmp_path / "m", "xlm-roberta", length=40)
+    similarity = fp.CrossEncoder(folder, device="cpu")
+    with pytest.warns(fp.FewpairsWarning, match="over the model's length of 40"):
+        scorer = similarity.bind(["fox", "dog " * 90])
+    here = torch.device("cpu")
+    assembler = PackedAssembler(similarity.template, scorer._table, here)
+    assert assembler.longest > 128
+    forward = PackedForward(similarity._models[0], reference, Linear)
+    with torch.inference_mode():
+        forward.warm_up(assembler)  # an index beyond the table would be an error

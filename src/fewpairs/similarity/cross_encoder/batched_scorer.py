@@ -64,6 +64,17 @@ class BatchedScorer(Scorer):
         """Whether the first device is a GPU."""
         return bool(self._batch_scorers[0].assembler.device.type == "cuda")
 
+    def prepare(self, tell: Callable[[str], None]) -> None:
+        """Compile kernels, where the forward pass has any."""
+        import torch
+
+        for scorer in self._batch_scorers:
+            warm_up = getattr(scorer.forward, "warm_up", None)
+            if warm_up is not None:
+                tell("compiling kernels for the GPU")
+                with torch.inference_mode():
+                    warm_up(scorer.assembler)
+
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         """Return the similarity of item ``i[t]`` to item ``j[t]``, for every t."""
         if not self._both:

@@ -70,8 +70,10 @@ class PackedForward:
     def __call__(self, inputs: PackedInputs) -> Any:
         """Return the logits, shape (pairs, labels)."""
         tables, passes = self._tables, self._passes
+        # A model with one type has no row for a second one.
+        types = inputs.types if len(tables.rows[1]) > 1 else None
         x = passes.embed_norm(
-            inputs.ids, inputs.types, inputs.places, tables.rows, tables.norm
+            inputs.ids, types, inputs.places, tables.rows, tables.norm
         )
         if tables.narrow is not None:
             x = tables.narrow(x)
@@ -84,6 +86,20 @@ class PackedForward:
         mixed = self._attend_first(query, both, inputs, last)
         x = last.rest(first, mixed, add_norm=passes.add_norm)
         return self._classify(x[:, None])
+
+    def warm_up(self, assembler: PackedAssembler) -> None:
+        """Compile what pairs of these texts will need.
+
+        Triton compiles attention for 32, 64 and 128 tokens, and each kernel for numbers
+        of rows that are a multiple of 16 and for others.
+        """
+        *_, places, first = self._tables.rows
+        longest = min(assembler.longest, len(places) - first)
+        for most in (32, 64, 128):
+            if most == 32 or longest > most // 2:
+                length = min(most, longest)
+                self(assembler.blank(16, length))
+                self(assembler.blank(3, length - length % 2 - 1))
 
     def _attend(self, parts: Any, inputs: PackedInputs, layer: Layer) -> Any:
         if inputs.longest <= self._passes.LONGEST:

@@ -48,6 +48,7 @@ class PackedAssembler:
         self.device = device
         self._template = template
         self._base = len(special)
+        self.longest = 2 * int(texts.lengths.max(initial=0)) + len(special)
         self._flat = torch.from_numpy(flat).to(device)
         self._types = None
         if template.types is not None:
@@ -100,6 +101,16 @@ class PackedAssembler:
         types = None if self._types is None else self._types[part]
         longest = int(pairs.totals[here].max())
         return PackedInputs(ids, types, place, starts.int(), longest)
+
+    def blank(self, pairs: int, length: int) -> PackedInputs:
+        """Return pairs of one length that say nothing, to try kernels with."""
+        import torch
+
+        ids = self._flat[:1].expand(pairs * length).contiguous()
+        types = None if self._types is None else torch.zeros_like(ids)
+        places = torch.arange(length, device=self.device).repeat(pairs)
+        edges = torch.arange(pairs + 1, device=self.device, dtype=torch.int32)
+        return PackedInputs(ids, types, places, edges * length, length)
 
 
 def plan_packed(totals: Integers, *, tokens: int) -> tuple[Integers, list[Batch]]:

@@ -118,6 +118,12 @@ def test_all_is_every_extra_for_users():
     assert everything.extras == set(EXTRAS) - NOT_FOR_ALL
 
 
+def test_every_extra_for_users_is_explained():
+    page = (HERE / "docs" / "install.md").read_text("utf-8")
+    told = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    assert told == set(EXTRAS) - NOT_FOR_ALL | {"all", "cuda"}
+
+
 def test_every_extra_that_is_spoken_of_exists():
     files = [HERE / "README.md", *(HERE / "src").rglob("*.py")]
     files += (HERE / "docs").rglob("*.md")

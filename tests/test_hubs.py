@@ -56,3 +56,23 @@ def test_of_many_more_right_items_than_random_pairs_none_is_looked_for():
     most = np.bincount([b for _, b in asked], minlength=N).max()
     assert len(asked) <= 400
     assert most <= 14  # of 20: none is read with all of them
+
+
+def test_hubs_among_added_items_are_found_and_read_with_most_others():
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((360, 12))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        hubs = 300 + rng.permutation(60)[:2]
+        K = 0.3 * X @ X.T + 0.06 * rng.standard_normal((360, 360))
+        K[hubs] += 0.5
+        K = (K + K.T) / 2
+        similarity = fp.from_function(lambda a, b, K=K: float(K[a, b]), symmetric=True)
+        approx = fp.approximate(
+            range(300), similarity, budget="12/item", prior=X[:300], seed=seed
+        )
+        larger = approx.add(range(300, 360), budget="30/item", prior=X[300:])
+        old = np.arange(300)
+        for hub in hubs:
+            read = larger.known.lookup(np.full(300, hub), old)[0]
+            assert read.sum() > 150, (seed, hub)

@@ -10,11 +10,12 @@ from benchmarks.few.command import measured, run
 from benchmarks.few.contenders import RIVALS, Setting, evaluations_of
 from benchmarks.few.cosines import top_lists, unit_rows
 from benchmarks.few.expected import MODULE, expected
+from benchmarks.few.losses import LOSS_SETS, losses
 from benchmarks.few.measuring import Truth, figures, truth_of
 from benchmarks.few.page import DOCS, LINES, render
 from benchmarks.few.picture import COLORS
 from benchmarks.few.reader import OverBudgetError, Reader
-from benchmarks.few.sets import DataSet
+from benchmarks.few.sets import SETS, DataSet
 from benchmarks.few.tables import TABLES, shown
 from benchmarks.hidden import Rough
 from benchmarks.larger import growth
@@ -227,6 +228,25 @@ def test_a_table_shows_what_was_run_beside_what_is_to_be_reached(tmp_path):
     assert "| floor | .38 (.25) | .57 (.45) |" in text
     for table in TABLES.values():
         assert all(len(row) == len(table.budgets) for row in table.floors.values())
+
+
+def test_the_table_of_losses_counts_the_cells_in_which_the_default_is_below(tmp_path):
+    results = Results(tmp_path / "few.jsonl")
+    for setting, recall, r2 in (
+        (Setting("default", student=False), (0.5, 0.4, 0.3), 0.6),
+        (Setting("reranked"), (0.4, 0.5, 0.3), 0.1),
+        (Setting("default 0.1"), (0.1, 0.1, 0.1), 0.9),
+        (Setting("curve"), (0.1, 0.1, 0.1), 0.5),
+    ):
+        for budget, found in zip((1, 2, 5), recall, strict=True):
+            results.add(
+                setting.key("mrpc", budget, 0), {"recall": found, "r2": r2}, 0.0
+            )
+    text = losses(results)
+    assert "| MRPC | 0.500 / 0.400 / 0.100 | **0.400 / 0.500 / 0.100** |" in text
+    assert "| MRPC | 0.600 / 0.500 |" in text
+    assert "Below in 1 of 6 cells." in text
+    assert set(LOSS_SETS) <= set(SETS)
 
 
 def test_the_page_and_its_pictures_are_those_of_the_results(tmp_path):

@@ -28,12 +28,12 @@ FIGURES = (
     ("recall@10", "recall", (("re-ranked", Setting("reranked")), ("0.1", OLD))),
     ("R²", "r2", (("prior's curve", Setting("curve")),)),
 )
-HEAD = """## Without training, never below what is simpler
+HEAD = """## Without training, beside what is simpler
 
 The default without training (`Auto(student=False)`, or by itself where evaluations are
 quick) beside re-ranking and fewpairs 0.1 (recall@10), and beside the prior's curve
-(R²), at equal evaluations; three seeds, 0.1 with as many as were run. Docstrings of the
-standard library by Levenshtein similarity, with TF-IDF of their characters as prior;
+(R²), at equal evaluations; means of the two or three seeds that were run. Docstrings of
+the standard library by Levenshtein similarity, with TF-IDF of their characters as prior;
 3,000 of the recipes. `python -m benchmarks few --losses` runs what is missing and
 prints this. A cell in which the default is below is **bold**.
 """

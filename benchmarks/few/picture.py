@@ -69,7 +69,9 @@ def draw(
                 )
                 parts.append(title)
             for name, setting in lines.items():
-                values = [mean_of(results, setting, data, b, figure) for b in BUDGETS]
+                values = [
+                    mean_of(results, setting, data, b, figure, seed=0) for b in BUDGETS
+                ]
                 parts.append(_line(panel, values, name))
     parts.append(_text(width / 2, height - 12, "pairs per item"))
     body = "\n".join(part for part in parts if part)

@@ -58,11 +58,18 @@ TABLES = {
 
 
 def mean_of(
-    results: Results, setting: Setting, data: str, per_item: float, figure: str
+    results: Results,
+    setting: Setting,
+    data: str,
+    per_item: float,
+    figure: str,
+    *,
+    seed: int | None = None,
 ) -> float | None:
-    """Return a figure's mean over the seeds that were run."""
-    key = setting.key(data, per_item, 0)
-    del key["seed"]
+    """Return a figure's mean over the seeds that were run, or that of one seed."""
+    key = setting.key(data, per_item, seed or 0)
+    if seed is None:
+        del key["seed"]
     found = [value.get(figure) for _, value in results.find(**key)]
     numbers = [number for number in found if number is not None]
     return float(np.mean(numbers)) if numbers else None

@@ -33,7 +33,7 @@ HEAD = """## Without training, beside what is simpler
 The default without training (`Auto(student=False)`, or by itself where evaluations are
 quick) beside re-ranking and fewpairs 0.1 (recall@10), and beside the prior's curve
 (R²), at equal evaluations; means of the two or three seeds that were run. Docstrings of
-the standard library by Levenshtein similarity, with TF-IDF of their characters as prior;
+the standard library by Levenshtein similarity, with TF-IDF of characters as the prior;
 3,000 of the recipes. `python -m benchmarks few --losses` runs what is missing and
 prints this. A cell in which the default is below is **bold**.
 """

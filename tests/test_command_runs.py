@@ -350,6 +350,9 @@ def examples(capfd, monkeypatch, cwd):
 def test_every_example_of_the_help_runs(folder, tmp_path, titles, capfd, monkeypatch):
     for name in ("titles.csv", "notes.txt", "scoring.py"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
+    (tmp_path / "queries.txt").write_bytes((folder / "notes.txt").read_bytes())
+    rows = [f'"{text}"' for text in titles[0][:40] if '"' not in text]
+    (tmp_path / "documents.csv").write_text("\n".join(["text", *rows]), "utf-8")
     lines = list(examples(capfd, monkeypatch, tmp_path))
     assert len(lines) >= 18
     for line in lines:

@@ -91,7 +91,7 @@ def demo(
 
     For example:
 
-    fewpairs demo --open
+    fewpairs demo --out demo.html
 
     fewpairs demo --limit 500
     """

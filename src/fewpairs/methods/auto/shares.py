@@ -9,7 +9,8 @@ _RANDOM = {
     "balanced": (3.0, 0.1, 0.75),
     "neighbors": (4.0, 0.05, 0.75),
     "entries": (3.0, 0.6, 0.9),
-    "across": (2.0, 0.08, 0.5),  # of two sets
+    "across": (1.2, 0.08, 0.35),  # of two sets, where hubs are read beside (`hubs`)
+    "across, entries": (2.0, 0.6, 0.9),
 }
 # Pairs per item from which to twice which the share grows, with their root.
 _LARGE = 30.0
@@ -33,6 +34,6 @@ def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
     else:
         number += min(max(0.0, 2 - per_item / _MORE), 1.0)
         share *= 1 + _GROWTH * (large - 1)
-    if not told and purpose != "across":
+    if not told and not purpose.startswith("across"):
         most = max(most, _UNTOLD)
     return min(most, number / max(per_item, 1e-9) + share)

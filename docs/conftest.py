@@ -40,10 +40,30 @@ def given(request, doctest_namespace, tmp_path_factory):
         doctest_namespace["queries"] = made[:30]
         doctest_namespace["documents"] = made[30:]
         doctest_namespace["embed"] = _embed
+    if page in ("paid-judge.md", "cascade.md"):
+        pytest.importorskip("httpx", reason="needs the extra judge")
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        monkeypatch.chdir(tmp_path_factory.mktemp("ledgers"))
+        doctest_namespace.update(request.getfixturevalue("judges"))
     if page == "classification.md":
         pytest.importorskip("numba", reason="needs the extra wmd")
         pytest.importorskip("sklearn", reason="needs scikit-learn")
         doctest_namespace.update(_documents())
+
+
+@pytest.fixture
+def judges(monkeypatch):
+    """Serve chat completions of a small and a large model, with a key."""
+    from tests import judge_server
+
+    monkeypatch.setenv("OPENAI_API_KEY", judge_server.KEY)
+    with judge_server.JudgeServer(model=("large-1", "small-1")) as server:
+        yield {
+            "url": server.url,
+            "model": "large-1",
+            "large": "large-1",
+            "small": "small-1",
+        }
 
 
 def _embed(texts):

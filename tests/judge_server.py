@@ -46,7 +46,8 @@ class JudgeServer(ThreadingHTTPServer):
     def __init__(self, trouble=None, *, model="judge-1", most=None, score=truth):
         super().__init__(("127.0.0.1", 0), ChatHandler)
         self.trouble = trouble or (lambda number, questions: None)
-        self.model, self.most, self.score = model, most, score
+        self.models = (model,) if isinstance(model, str) else model
+        self.most, self.score = most, score
         self.lock = threading.Lock()
         self.ended = threading.Event()
         self.said = Counter()
@@ -105,7 +106,7 @@ class ChatHandler(BaseHTTPRequestHandler):
         if self.headers.get("authorization") != f"Bearer {KEY}":
             key = self.headers.get("authorization", "nothing")
             return self.refuse(401, f"Incorrect API key provided: {key}")
-        if request.get("model") != server.model:
+        if request.get("model") not in server.models:
             return self.refuse(404, f"The model {request.get('model')} does not exist")
         mistake = self.mistake(request)
         if mistake:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
+from tests.commands import run
 from tests.judge_server import KEY, PRICE, JudgeServer, truth, usual_troubles
 
 pytest.importorskip("httpx", reason="needs the extra judge")
@@ -234,6 +235,53 @@ def test_two_tables_are_matched():
         found = fp.match(left, right, judge_of(server), k=1)
     best = dict(zip(found.left.tolist(), found.similarity.tolist()))
     assert best == dict.fromkeys(range(12), 10.0)
+
+
+# --- on the command line
+
+
+def test_a_judge_on_the_command_line_keeps_to_its_dollars(tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("\n".join(TEXTS), encoding="utf-8")
+    with JudgeServer() as server:
+        given = ["--model", "judge-1", "--judge-url", server.url]
+        price = ["--judge-price", f"{PRICE[0]},{PRICE[1]}"]
+        done = run(
+            "approximate",
+            file,
+            "--similarity",
+            "judge",
+            *given,
+            *price,
+            "--budget",
+            "$0.12",
+            "--store",
+            tmp_path / "paid",
+            "--out",
+            tmp_path / "out",
+        )
+        assert 0.09 <= server.money <= 0.12, done.stdout
+        unpriced = run("duplicates", file, "-s", "judge", *given, "-t", "8", "-b", "$1")
+        shown = run("plan", file, "-s", "judge", *given, *price, "-b", "$0.12")
+    assert KEY not in done.stdout + done.stderr
+    assert "has no price" in " ".join(unpriced.stderr.split())
+    assert unpriced.returncode == 2
+    assert "evaluations" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["-s", "judge"], "--similarity judge needs a model"),
+        (["-s", "judge", "--model", "m", "--judge-price", "3"], "--judge-price is '3'"),
+        (["-s", "ratio", "--judge-url", "http://x"], "--judge-url has no meaning for"),
+    ],
+)
+def test_options_of_a_judge_that_mean_nothing_are_refused(given, message, tmp_path):
+    file = tmp_path / "texts.txt"
+    file.write_text("\n".join(TEXTS), encoding="utf-8")
+    done = run("approximate", file, *given, "--out", tmp_path / "out")
+    assert message in " ".join(done.stderr.split())
 
 
 # --- the key

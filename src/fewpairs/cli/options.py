@@ -142,7 +142,7 @@ Gamma = Annotated[
 Model = Annotated[
     str | None,
     typer.Option(
-        help="cross-encoder: folder or name of the model.",
+        help="cross-encoder: folder or name of the model; judge: its name.",
         rich_help_panel=_SIMILARITY,
     ),
 ]
@@ -161,13 +161,34 @@ Characters = Annotated[
         rich_help_panel=_SIMILARITY,
     ),
 ]
+JudgeUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="judge: server of OpenAI-compatible chat completions.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+JudgePrompt = Annotated[
+    str | None,
+    typer.Option(
+        help="judge: the question, with {a} and {b}, or a file that holds it.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
+JudgePrice = Annotated[
+    str | None,
+    typer.Option(
+        help="judge: money per million tokens sent and answered, such as 0.25,2.",
+        rich_help_panel=_SIMILARITY,
+    ),
+]
 BudgetText = Annotated[
     str,
     typer.Option(
         "--budget",
         "-b",
-        help="A hard limit: pairs per item (50/item), a share of the pairs (5%) or a "
-        "number of evaluations (100000).",
+        help="A hard limit: pairs per item (50/item), a share of the pairs (5%), a "
+        "number of evaluations (100000), time (20min) or money ($5).",
     ),
 ]
 RunOrFile = Annotated[
@@ -241,6 +262,9 @@ class TextOptions:
     model: Model = None
     label: Label = None
     characters: Characters = None
+    judge_url: JudgeUrl = None
+    judge_prompt: JudgePrompt = None
+    judge_price: JudgePrice = None
     format: Format = None
     encoding: Encoding = "utf-8"
     delimiter: Delimiter = None
@@ -268,7 +292,15 @@ class TextOptions:
     def spec(self, name: str) -> Spec:
         """Return which similarity is meant."""
         return Spec(
-            name, self.vectors, self.gamma, self.model, self.label, self.characters
+            name,
+            self.vectors,
+            self.gamma,
+            self.model,
+            self.label,
+            self.characters,
+            self.judge_url,
+            self.judge_prompt,
+            self.judge_price,
         )
 
 

@@ -41,7 +41,8 @@ _OVERLAPS = {
     "token_cosine": "cosine",
 }
 NAMES = tuple(
-    name.replace("_", "-") for name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder")
+    name.replace("_", "-")
+    for name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder", "judge")
 )
 _OF_TEXTS = {"lexical": "lexical", "auto": "auto", "none": None}  # priors
 _MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -58,9 +59,13 @@ class Spec:
     vectors, gamma
         File of word vectors and γ, for ``wmd``.
     model, label
-        Folder or name of a model, and which output counts, for ``cross-encoder``.
+        Folder or name of a model, and which output counts, for ``cross-encoder``; the
+        name of the model for ``judge``.
     characters
         Length of character n-grams, for ``jaccard``, ``dice``, ``overlap``.
+    judge_url, judge_prompt, judge_price
+        Of ``judge``: the server, the question or a file that holds it, and money per
+        million tokens, as in ``0.25,2``.
     """
 
     name: str
@@ -69,6 +74,9 @@ class Spec:
     model: str | None = None
     label: str | None = None
     characters: int | None = None
+    judge_url: str | None = None
+    judge_prompt: str | None = None
+    judge_price: str | None = None
 
 
 def make_similarity(spec: Spec) -> Similarity:
@@ -93,6 +101,8 @@ def make_similarity(spec: Spec) -> Similarity:
         return WMD(spec.vectors, gamma=spec.gamma or 1.0, empty="zero")
     if name == "cross_encoder":
         return _cross_encoder(spec)
+    if name == "judge":
+        return _judge(spec)
     near = difflib.get_close_matches(name.replace("_", "-"), NAMES, n=1, cutoff=0.5)
     hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(NAMES)}."
     msg = (
@@ -115,11 +125,14 @@ def _check_options(spec: Spec, name: str) -> None:
     takers = {
         "--vectors": (spec.vectors, ("wmd",)),
         "--gamma": (spec.gamma, ("wmd",)),
-        "--model": (spec.model, ("cross_encoder",)),
+        "--model": (spec.model, ("cross_encoder", "judge")),
         "--label": (spec.label, ("cross_encoder",)),
         "--characters": (spec.characters, tuple(_OVERLAPS)),
+        "--judge-url": (spec.judge_url, ("judge",)),
+        "--judge-prompt": (spec.judge_prompt, ("judge",)),
+        "--judge-price": (spec.judge_price, ("judge",)),
     }
-    known = name in (*SCORERS, *_OVERLAPS, "wmd", "cross_encoder")
+    known = name.replace("_", "-") in NAMES
     for option, (value, names) in takers.items():
         if known and value is not None and name not in names:
             shown = ", ".join(taker.replace("_", "-") for taker in names)
@@ -139,6 +152,34 @@ def _cross_encoder(spec: Spec) -> Similarity:
     by_number = spec.label is not None and spec.label.isdigit()
     label = int(spec.label or 0) if by_number else spec.label
     return CrossEncoder(spec.model, label=label)
+
+
+def _judge(spec: Spec) -> Similarity:
+    if spec.model is None:
+        msg = "--similarity judge needs a model. Pass --model, as the server calls it."
+        raise InputError(msg)
+    from fewpairs.similarity.judge.judge import Judge
+
+    options: dict[str, Any] = {}
+    if spec.judge_url is not None:
+        options["url"] = spec.judge_url
+    if spec.judge_prompt is not None:
+        path = Path(spec.judge_prompt)
+        is_file = "{" not in spec.judge_prompt and path.is_file()
+        options["prompt"] = path.read_text("utf-8") if is_file else spec.judge_prompt
+    if spec.judge_price is not None:
+        try:
+            each = [float(part) for part in spec.judge_price.split(",")]
+        except ValueError:
+            each = []
+        if len(each) != 2:
+            msg = (
+                f"--judge-price is {spec.judge_price!r}; pass money per million "
+                "tokens, of what is sent and of what is answered, such as 0.25,2."
+            )
+            raise InputError(msg)
+        options["price"] = tuple(each)
+    return Judge(spec.model, **options)
 
 
 def _imported(name: str) -> Similarity:

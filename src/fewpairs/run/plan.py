@@ -40,7 +40,7 @@ __all__ = ["Plan", "plan"]
 _MOST = 20_000  # pairs that are timed one by one
 _QUICK = 80_000  # where they are quick
 _NEIGHBORS = 10  # that a pass over all pairs is planned to keep of each item
-_PART = 400  # of what money may buy at most: the part that a sample takes
+_PRICED = 64  # pairs that tell what money buys
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
@@ -247,9 +247,7 @@ def plan(
         )
         ledger.start("plan", {"method": "a plan's sample"})
         if allowed.is_scarce:
-            number = estimate(allowed, scorer).evaluations or 0
-            rates = _rates(oracle, min(_MOST, max(1, number // _PART)), rng)
-            allowed = _bought(allowed, oracle, rates)
+            rates, allowed = _bought(allowed, oracle, rng)
             expected = split_budget(chosen, recipe, oracle.cost, allowed)
         else:
             expected = split_budget(chosen, recipe, oracle.cost, allowed)
@@ -286,13 +284,24 @@ def plan(
     )
 
 
-def _bought(budget: Budget, oracle: Oracle, rates: Rates) -> Budget:
-    """Return the evaluations that money or time buys, by what the sample took."""
-    if budget.money is not None:
-        each = oracle.account.money / max(1, oracle.evaluations)
-        return Budget.of_evaluations(max(1, int(budget.money / each)))
-    seconds = budget.seconds or 0.0
-    return Budget.of_evaluations(max(1, int(seconds / max(1e-9, rates.pair))))
+def _bought(
+    budget: Budget, oracle: Oracle, rng: np.random.Generator
+) -> tuple[Rates, Budget]:
+    """Return what evaluations take, and how many of them money or time buys.
+
+    Of money, by a request that is large enough for whole calls of a service.
+    """
+    if budget.money is None:
+        rates = _rates(oracle, _MOST, rng)
+        number = (budget.seconds or 0.0) / max(1e-9, rates.pair)
+    else:
+        made, spent, took = oracle.evaluations, oracle.account.money, oracle.seconds
+        oracle.pairs(*oracle.read.sample_unknown(_PRICED, rng))
+        made = max(1, oracle.evaluations - made)
+        pair = (oracle.seconds - took) / made
+        rates = Rates(pair, pair, pair)
+        number = budget.money * made / max(1e-12, oracle.account.money - spent)
+    return rates, Budget.of_evaluations(max(1, int(number)))
 
 
 def _expected(n: int, per_item: float, by_default: bool) -> Expectation | None:

@@ -7,7 +7,7 @@ import pytest
 
 from fewpairs.similarity.event_loop import PendingPairs
 from fewpairs.similarity.gate import Gate, Terms
-from fewpairs.similarity.service import Service
+from fewpairs.similarity.service import Allowed, Service
 from tests.virtual_time import VirtualLoop
 
 
@@ -71,3 +71,28 @@ def test_a_quota_of_calls_a_minute_is_used_to_four_fifths():
 def test_a_service_without_a_limit_gets_all_that_may_be_under_way():
     service = Limited()
     assert 3_000 / 64 / seconds(service, 3_000) >= 0.8
+
+
+class Charging(Service):
+    """May charge ten times as much as it does."""
+
+    async def ask(self, pairs, pay):
+        await asyncio.sleep(1.0)
+        pay(0.01)
+        return [0.0]
+
+    def most(self, pairs):
+        return 0.1
+
+
+def test_money_ends_it_when_no_other_call_is_sure_to_fit():
+    terms = Terms(7, retries=0, timeout=None, pause=0.25)
+    loop = VirtualLoop()
+    batch = PendingPairs([(t, t) for t in range(500)], Charging(), Allowed(money=0.7))
+    try:
+        loop.run_until_complete(asyncio.wait_for(batch.run(terms, Gate(terms)), 1e6))
+    finally:
+        loop.close()
+    assert batch.spent
+    assert 0.59 < batch.money <= 0.7
+    assert (batch.values == 0).sum() == round(batch.money / 0.01)

@@ -58,7 +58,7 @@ class PendingPairs:
         size = service.per_call
         numbers = range(len(pairs))
         self._waiting = deque(list(numbers[t : t + size]) for t in numbers[::size])
-        self._under_way = 0.0  # money that calls under way may cost
+        self._under_way: list[float] = []  # what each of those calls may cost
         self._answered = asyncio.Event()
         self._longest = 0.0  # seconds that a call took
 
@@ -140,12 +140,12 @@ class PendingPairs:
         most = self._service.most(pairs)
         await self._until_it_fits(most)
         started = asyncio.get_running_loop().time()
-        self._under_way += most
+        self._under_way.append(most)
         try:
             async with asyncio.timeout(timeout):
                 return await self._service.ask(pairs, self._pay)
         finally:
-            self._under_way -= most
+            self._under_way.remove(most)
             took = asyncio.get_running_loop().time() - started
             self._longest = max(self._longest, took)
             self._answered.set()
@@ -156,8 +156,10 @@ class PendingPairs:
     async def _until_it_fits(self, most: float) -> None:
         """Wait for calls under way, which may cost less than they might; or stop."""
         money = self._allowed.money
-        while money is not None and self.money + self._under_way + most > money:
-            if self._under_way <= 0:
+        while money is not None:
+            if self.money + math.fsum(self._under_way) + most <= money:
+                break
+            if not self._under_way:
                 self._stop_spent()
             self._answered.clear()
             await self._answered.wait()

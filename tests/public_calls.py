@@ -123,6 +123,11 @@ def similarities(folder):
         "from_async", fp.from_async, use=scored, leave=("rate",), **facts
     )
     yield PublicCall("from_async", fp.from_async, facts, ["rate"])
+    yield every_argument(
+        "Judge", fp.Judge, use=lambda s: (s.bind(["a", "b"]), repr(s)), model="m"
+    )
+    cheap = fp.StringSimilarity("ratio")
+    yield every_argument("paid", fp.paid, leave=("budget", "prior"), similarity=cheap)
     mlp = fp.PairMLP(LAYERS)
     yield every_argument("PairMLP", fp.PairMLP, use=lambda s: s.bind(X), layers=LAYERS)
     mlp.save(folder / "mlp")

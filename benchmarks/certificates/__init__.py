@@ -1,13 +1,13 @@
 """Certificates of lists: how often their statements hold, and how much they say.
 
 `python -m benchmarks certificates` (``--runs``, ``--fits``, ``--data``, ``--only``)
-prints three tables; see `coverage`, `tightness` and `targets`.
+prints four tables; see `coverage`, `tightness`, `targets` and `guarantees`.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.certificates import coverage, targets, tightness
+from benchmarks.certificates import coverage, guarantees, targets, tightness
 from benchmarks.certificates.populations import DATA
 
 __all__ = ["run"]
@@ -16,6 +16,7 @@ _TABLES = {
     "coverage": coverage.run,
     "tightness": tightness.run,
     "targets": targets.run,
+    "guarantees": guarantees.run,
 }
 
 

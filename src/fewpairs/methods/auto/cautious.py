@@ -77,10 +77,11 @@ def levels_by(found: Candidates, curve: Curve) -> NDArray[np.float32]:
     at = max(0, m - _NEAR)
     for start in range(0, n, _ROWS):
         part = slice(start, start + _ROWS)
-        height = found.base[part]
-        if found.cheap is not None:
-            height = np.maximum(height, curve(found.cheap[part]))
         live = np.isfinite(found.score[part])
+        height = found.base[part]
+        if found.cheap is not None:  # −∞ of what was read already
+            cheap = np.where(live, found.cheap[part], np.float32(0))
+            height = np.maximum(height, curve(cheap))
         low = np.where(live, height, np.inf).min(axis=1)  # of all, where they are fewer
         height = np.where(live, height, -np.inf)
         out[part] = np.maximum(np.partition(height, at, axis=1)[:, at], low)

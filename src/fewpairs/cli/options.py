@@ -214,7 +214,7 @@ JobBudget = Annotated[
         "--budget",
         "-b",
         help="auto: all pairs where that is quick, else 50/item; or as in `fewpairs "
-        "approximate`: 50/item, 5%, 100000, 100%.",
+        "approximate`: 50/item, 5%, 100000, 20min, $5, 100%.",
     ),
 ]
 Store = Annotated[

@@ -131,13 +131,11 @@ MISTAKES = [
     ("plan good.txt -s ratio --format xml", r"--format is 'xml'; pass one of lines"),
     ("approximate good.txt -s ratio -b 0", r"--budget is 0; nothing can be read"),
     ("approximate good.txt -s ratio -b 0%", r"--budget is 0%; a share lies above 0"),
-    (
-        "approximate good.txt -s ratio -b 20min",
-        r"--budget is '20min', a budget of time: .* a later one will",
-    ),
+    ("approximate good.txt -s ratio -b 0min", r"--budget is 0min; nothing can be read"),
+    ("approximate good.txt -s ratio -b 20minn", r"and 'minn' is no unit\. Pass"),
     (
         "duplicates good.txt -s ratio -t 0.5 -b $5",
-        r"--budget is '\$5', a budget of money: .* a later one will",
+        r"budget is '\$5', and StringSimilarity\(.ratio.\) has no price\. Pass price",
     ),
     ("plan good.txt -s ratio -b 30/itm", r"'/itm' is no unit\. Pass pairs per item"),
     ("approximate good.txt -s ratio -b 200%", r"--budget is 200%; .* up to 100%"),

@@ -162,8 +162,8 @@ def test_vectors_that_came_with_the_similarity_are_brought_along():
     mlp = fp.PairMLP(layers, X[:N], symmetric=True)
     approx = fp.approximate(names, mlp, method="nystrom", budget=0.2)
     again = others(approx)
-    np.testing.assert_allclose(
-        approx.transform(X[again]), approx.embedding()[again], rtol=1e-4, atol=1e-5
+    np.testing.assert_allclose(  # in single precision, by a core that is inverted
+        approx.transform(X[again]), approx.embedding()[again], rtol=1e-3, atol=1e-4
     )
 
 

@@ -12,28 +12,20 @@ import fewpairs as fp
 SAVED = Path(__file__).parent / "fixtures" / "saved-0.1.0"
 
 
-def same_machine() -> bool:
-    """Products round as they did when the answers were written down."""
-    made = json.loads((SAVED / "made.json").read_text())
-    info = Path("/proc/cpuinfo")
-    cpu = f": {made['cpu']}\n" in info.read_text() if info.exists() else False
-    return cpu and made["numpy"] == np.__version__
-
-
 @pytest.mark.parametrize(
     "name", ["default", "student", "regularized", "nystrom", "sicur"]
 )
 def test_an_approximation_of_0_1_0_loads_and_answers_the_same(name):
     approx, answers = fp.load(SAVED / name), np.load(SAVED / f"{name}.npy")
-    if same_machine():
-        assert (approx.dense() == answers).all()
     i, j, values = approx.known.uncovered()
     assert (answers[i, j] == values).all()
     assert (
         answers[:, approx.landmarks]
         == np.load(SAVED / "matrix.npy")[:, approx.landmarks]
     ).all()
-    assert np.allclose(approx.dense(), answers, rtol=1e-4, atol=1e-6)
+    # Products round as the processor has it; a student's are in single precision.
+    close = {"rtol": 1e-4, "atol": 1e-6} if name == "student" else {"rtol": 1e-9}
+    np.testing.assert_allclose(approx.dense(), answers, **close)
     assert str(approx).startswith("fewpairs: 64 × 64 similarities")
 
 
@@ -61,5 +53,3 @@ def test_a_ledger_of_0_1_0_is_read_and_nothing_paid_again(tmp_path):
     assert approx.evaluations == 0
     answers = np.load(SAVED / "ledger.npy")
     assert np.allclose(approx.dense(), answers, rtol=1e-9)
-    if same_machine():
-        assert (approx.dense() == answers).all()

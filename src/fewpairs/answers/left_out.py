@@ -111,7 +111,7 @@ def found(approx: Approximation) -> str | None:
     lines = known.line_indices()
     if known.sides is not None:
         return None
-    if model.is_low_rank or model.student is not None or model.correction is not None:
+    if model.is_low_rank or model.student is not None:
         return None
     if len(lines) * known.n > _QUICK or not approx.certificate.tells:
         return None

@@ -10,6 +10,7 @@ __all__ = ["Curve"]
 
 _IN_RANGE = 1e-30, 1e30  # sizes of values in single precision
 _DEGREE = 3
+_LOOKED = 50  # places at which a curve is looked at, to tell whether it rises
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,19 @@ class Curve:
             out *= t
             out += x.dtype.type(coefficient)
         return np.asarray(out)
+
+    def rising(self, low: float, high: float) -> "Curve":
+        """Return this curve if it rises all the way between two values.
+
+        Else its chord there, if that rises: a cubic of a few random pairs may turn
+        where the most similar ones lie, and put them in the wrong order.
+        """
+        at = np.linspace(low, high, _LOOKED)
+        levels = self(at)
+        rise = float(levels[-1] - levels[0])
+        if not high > low or rise <= 0 or np.all(np.diff(levels) >= 0):
+            return self
+        return Curve(low, high - low, np.array([levels[0], rise]))
 
     @property
     def slope(self) -> float:

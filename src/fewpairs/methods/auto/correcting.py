@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.cautious import cautious, levels_by, share_of_base
 from fewpairs.methods.auto.couples import Couples, ahead
 from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
+from fewpairs.methods.auto.read import Read
 from fewpairs.model.correction import Correction
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
@@ -35,6 +36,7 @@ from fewpairs.model.training_pairs import TrainingPairs
 __all__ = ["Correcting", "CorrectionScorer"]
 
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
+_RANGE = 0.01, 1.0  # quantiles of the candidates' priors, between which order counts
 _FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
@@ -227,13 +229,6 @@ def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
     return inputs.base if found is None else found.pairs(inputs)
 
 
-class _BothKinds(Protocol):
-    """What was read: random pairs, and those that looked most similar."""
-
-    uniform: TrainingPairs
-    chosen: TrainingPairs
-
-
 class CorrectionScorer:
     """Scores pairs by a correction of prior and low rank, fitted anew in every round.
 
@@ -241,7 +236,7 @@ class CorrectionScorer:
     """
 
     answers = False  # in doubt or at the top: it finds as much, and this is quicker
-    rounds, scores_all = 6, 3
+    rounds, scores_all = 4, 2
 
     def __init__(
         self,
@@ -259,11 +254,20 @@ class CorrectionScorer:
         self.expands = 2 if n > EXACT else 0
 
     def place(self, found: Candidates) -> None:
-        """Take from candidates where the most similar of every item begin."""
-        if self._correcting.curve is not None:
-            self._correcting.levels = levels_by(found, self._correcting.curve)
+        """Take from candidates where the most similar of every item begin.
 
-    def learn(self, training: _BothKinds, *, last: bool, label: str) -> None:  # noqa: ARG002
+        And which values of the prior are to be told apart.
+        """
+        curve = self._correcting.curve
+        if curve is None or found.cheap is None:
+            return
+        cheap = found.cheap[np.isfinite(found.cheap)]
+        if len(cheap):
+            low, high = np.quantile(cheap, _RANGE)
+            curve = self._correcting.curve = curve.rising(float(low), float(high))
+        self._correcting.levels = levels_by(found, curve)
+
+    def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""
         uniform, chosen = training.uniform, training.chosen
         if len(uniform) >= _FEWEST and len(chosen) >= self._fewest:

@@ -18,9 +18,10 @@ from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.proposals import propose, searching
+from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import RANDOM, Spending
-from fewpairs.methods.auto.trained_scorer import Read, TrainedScorer
+from fewpairs.methods.auto.trained_scorer import TrainedScorer
 from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
@@ -69,7 +70,7 @@ class _Scorer(Protocol):
     expands: int
     scores_all: int
 
-    def learn(self, training: "Read", *, last: bool, label: str) -> None:
+    def learn(self, training: Read, *, last: bool, label: str) -> None:
         """Learn from what was read."""
 
     @property

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.methods.auto.read import Read
 from fewpairs.model.pair_inputs import PairInputs
 
 __all__ = ["Ranking"]
@@ -15,11 +16,11 @@ _CHUNK = 1 << 13  # pairs whose features stay in the cache
 
 
 class Ranking:
-    """Predict K from prior and low rank together (b), the prior alone (c) and items.
+    """Predict K from the low rank (b), what proposes candidates (c) and the items.
 
-    Features of a pair: 1, b, b², and with a prior c, c², c³, bc; and, where vectors of
-    the items are given, their elementwise product. Refined pairs lie at the top, where
-    prior and low rank are biased; uniform ones hold the rest in place.
+    Features of a pair: 1, b, b², c, c², c³, bc; and, where vectors of the items are
+    given, their elementwise product. Refined pairs lie at the top, where the low rank
+    is biased; uniform ones hold the rest in place, and weigh as much.
 
     Parameters
     ----------
@@ -27,20 +28,21 @@ class Ranking:
         (n, d) features of the items, or ``None``.
     """
 
-    def __init__(self, vectors: NDArray[np.float32] | None) -> None:
-        self._vectors = vectors
+    rounds = 6
 
-    def fit(
-        self,
-        inputs: PairInputs,
-        values: NDArray[Any],
-        weights: NDArray[Any],
-        rng: np.random.Generator,
+    def __init__(
+        self, vectors: NDArray[np.float32] | None, rng: np.random.Generator
     ) -> None:
-        """Fit to pairs of known value."""
-        some = rng.permutation(len(inputs))[:_PAIRS]
-        inputs, weights = inputs.some(some), weights[some]
-        values = values[some].astype(np.float64)
+        self._vectors, self._rng = vectors, rng
+
+    def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
+        """Fit to what was read."""
+        both = training.chosen + training.uniform
+        parts = training.chosen, training.uniform
+        each = [np.full(len(part), len(both) / max(1, len(part))) for part in parts]
+        some = self._rng.permutation(len(both))[:_PAIRS]
+        inputs, weights = both.inputs.some(some), np.concatenate(each)[some]
+        values = both.values[some].astype(np.float64)
         self._base = _scale(inputs.base)
         if inputs.cheap is not None:
             self._cheap = _scale(inputs.cheap)

@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.methods.auto import candidates
+from fewpairs.methods.auto.candidates import Candidates, ceilings
+from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.ranking import Ranking
+from fewpairs.methods.auto.read import Read
 from fewpairs.model.model import Model
 from fewpairs.model.student import profiles
 from fewpairs.model.training_pairs import TrainingPairs
@@ -17,13 +20,13 @@ from fewpairs.types import Indices
 
 __all__ = ["Last", "put_under", "refine"]
 
-_ROUNDS = 6
 _NEIGHBORS = 10  # whose finding refinement is after
 # Refinement ends where fewer of a round's pairs than this are among the most similar
 # of either item; the rest of the budget then buys landmarks.
 _YIELD = 0.01
 _MOST = 256  # pairs per item
 _DEEPEST = 512  # candidates per item, those of the prior aside
+_DIRECTIONS = 12  # of the prior, and of the columns, that items have weights for
 _VECTORS = 64  # dimensions of the items' vectors that rank candidates
 _TELLING = 50_000  # refined pairs that tell what the items' vectors are worth
 _RANKED = 4_000_000  # candidates that can be ranked with them in reasonable time
@@ -56,15 +59,15 @@ def refine(
     spending.oracle.note("finding candidates")
     by = searching(spending.oracle)
     found = propose(model, spending.oracle.read, depth, by=by)
-    vectors = None
-    if count >= _TELLING and found.partner.size <= _RANKED:
-        vectors = profiles(spending.columns, work.prior)[:, :_VECTORS]
-    ranking = Ranking(vectors)
-    training, uniform = TrainingPairs(), work.column_pairs(model, _UNIFORM)
+    scorer = _scorer(work, model, found, count)
+    read = Read(work.column_pairs(model, _UNIFORM), TrainingPairs())
     best = _best_known(spending.columns, spending.landmarks)
-    last, read = None, 0
-    for turn in range(_ROUNDS):
-        wanted = (count - read) // (_ROUNDS - turn)
+    last, done = None, 0
+    for turn in range(scorer.rounds):
+        if turn:
+            scorer.learn(read, last=False, label=f"round {turn + 1}")
+            found.score_anew(scorer.score)
+        wanted = (count - done) // (scorer.rounds - turn)
         blind = turn == 0 and model.curve is None
         inputs = found.choose_by_both(
             wanted, spending.oracle.read, by_prior=0.5 if blind else 0.0
@@ -74,22 +77,49 @@ def refine(
         inputs, values = spending.take(inputs)
         if not len(inputs):
             break
-        read += len(inputs)
+        done += len(inputs)
+        read.chosen.add(inputs, values)
         last = Last(inputs.i, inputs.j, values)
         new = (values > best[inputs.i, -1]) | (values > best[inputs.j, -1])
         best = _merged(best, last)
-        if new.mean() < _YIELD or turn == _ROUNDS - 1:
+        if new.mean() < _YIELD:
             break
-        training.add(inputs, values)
-        _fit(ranking, training, uniform, spending.rng)
-        found.score_anew(ranking.score)
+    words = [f"{2 * done / n:.0f} exact neighbors per {spending.item}"]
     had = len(spending.landmarks)
     spending.buy_landmarks(spending.left)
     if len(spending.landmarks) > had:
-        model = work.low_rank(proposing=False)
-    return put_under(model, last), [
-        f"{2 * read / n:.0f} exact neighbors per {spending.item}"
-    ]
+        return put_under(work.low_rank(proposing=False), last), words
+    if isinstance(scorer, CorrectionScorer):
+        scorer.learn(read, last=True, label="last round")
+        if scorer.correction is not None:
+            return replace(model, correction=scorer.correction), words
+    return put_under(model, last), words
+
+
+def _scorer(
+    work: LowRankStage, model: Model, found: Candidates, count: int
+) -> Ranking | CorrectionScorer:
+    """Return what learns from so many pairs which others look similar.
+
+    With a prior a correction, item by item; its features are directions of the prior
+    and of the landmarks' columns. Without, the columns are all that is known of the
+    items, and the low rank has it already: a few numbers for all items.
+    """
+    spending = work.spending
+    directions = item_features(work.prior, _DIRECTIONS, spending.rng)
+    if directions is None:
+        vectors = None
+        if count >= _TELLING and found.partner.size <= _RANKED:
+            vectors = profiles(spending.columns, work.prior)[:, :_VECTORS]
+        return Ranking(vectors, spending.rng)
+    of_columns = profiles(spending.columns, None)[:, :_DIRECTIONS]
+    features = beside(directions, of_columns)
+    scorer = CorrectionScorer(
+        features, len(directions), spending.rng, curve=model.curve
+    )
+    scorer.place(found)
+    found.mixed = True  # more is learned where items take turns
+    return scorer
 
 
 def put_under(model: Model, last: Last | None) -> Model:
@@ -104,22 +134,7 @@ def put_under(model: Model, last: Last | None) -> Model:
     missed = np.mean((model.before_guard(some.i, some.j) - some.values) ** 2)
     if missed < _PREDICTED**2 * np.var(some.values):
         return model
-    return replace(model, ceilings=candidates.ceilings(model.n, *last))
-
-
-def _fit(
-    ranking: Ranking,
-    training: TrainingPairs,
-    uniform: TrainingPairs,
-    rng: np.random.Generator,
-) -> None:
-    """Fit the ranking to refined and to uniform pairs, of equal weight."""
-    both = training + uniform
-    weights = [
-        np.full(len(part), len(both) / max(1, len(part)))
-        for part in (training, uniform)
-    ]
-    ranking.fit(both.inputs, both.values, np.concatenate(weights), rng)
+    return replace(model, ceilings=ceilings(model.n, *last))
 
 
 def _best_known(C: NDArray[Any], S: Indices) -> NDArray[Any]:

@@ -1,22 +1,21 @@
 """TrainedScorer: a student, trained on from round to round, says what to read next."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods.auto.item_features import student_features
+from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.methods.auto.timed_training import TimedTraining, trainer_of
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.student import Student
-from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 
-__all__ = ["Read", "TrainedScorer"]
+__all__ = ["TrainedScorer"]
 
 # Rounds with a student, by purpose; of many items a round takes long.
 _ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
@@ -26,23 +25,6 @@ _STEPS, _LAST_STEPS = 250, 1_500
 # As many times more steps as there are so many pairs, up to so many times, by trainer:
 # on a GPU they cost next to nothing.
 _MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
-_UNIFORM = 0.3  # share of what a student learns from that random pairs are at least
-
-
-@dataclass
-class Read:
-    """What was read: random pairs, and those that looked most similar."""
-
-    uniform: TrainingPairs
-    chosen: TrainingPairs
-
-    def balanced(self) -> TrainingPairs:
-        """Return both, random pairs as often as makes them a fair share."""
-        often = _UNIFORM * len(self.chosen) / ((1 - _UNIFORM) * len(self.uniform))
-        both = self.chosen
-        for _ in range(max(1, round(often))):
-            both = both + self.uniform
-        return both
 
 
 class TrainedScorer:

@@ -275,7 +275,7 @@ def test_what_was_not_confirmed_at_the_top_is():
 
 
 def test_a_curve_that_turns_orders_by_its_chord():
-    """0.19 at .2, lower at .5, then up: pairs of .3 must not come before those of .5."""
+    """It falls from .2 to .5: pairs of .3 must not come before those of .5."""
     turns = Curve(0.0, 1.0, np.array([0.1, 1.0, -3.0, 2.6]))
     x = np.linspace(0.2, 0.9, 20)
     assert np.any(np.diff(turns(x)) < 0)

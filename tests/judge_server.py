@@ -12,7 +12,8 @@ KEY = "sk-test-5f3a9c"
 PRICE = (2.0, 8.0)  # per million tokens
 FIRST = re.compile(r"First: (.*)\nSecond: (.*)")
 TROUBLES = (
-    "busy broken hangs malformed cut_off out_of_range wrong_number refusal half_body"
+    "busy broken hangs malformed cut_off out_of_range wrong_number refusal half_body "
+    "torn dropped"
 ).split()
 
 
@@ -133,6 +134,11 @@ class ChatHandler(BaseHTTPRequestHandler):
             server.ended.wait(30)
             self.close_connection = True
             return None
+        if trouble == "torn":  # before it says what it counted; nobody pays for that
+            return self.send(200, b'{"object": "chat.completion", "choices": [{"ind')
+        if trouble == "dropped":  # less than HTTP announced
+            self.close_connection = True
+            return self.send(200, b'{"object": "chat.completion"', announced=500)
         return self.reply(server, request, questions, trouble)
 
     def reply(self, server, request, questions, trouble):
@@ -205,11 +211,11 @@ class ChatHandler(BaseHTTPRequestHandler):
         body = json.dumps({"error": {"message": message, "code": None}}).encode()
         return self.send(status, body, headers)
 
-    def send(self, status, data, headers=None):
+    def send(self, status, data, headers=None, announced=None):
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
+        self.send_header("Content-Length", str(announced or len(data)))
         self.end_headers()
         self.wfile.write(data)

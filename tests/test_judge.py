@@ -78,6 +78,28 @@ def test_pairs_of_an_unusable_answer_are_asked_again_one_by_one(trouble):
     assert found.bill.money == pytest.approx(server.money)
 
 
+@pytest.mark.parametrize("trouble", ["torn", "dropped", "hangs"])
+def test_a_reply_that_is_lost_on_its_way_is_asked_for_again_as_it_was(trouble):
+    def some(number, questions):
+        return trouble if number % 7 == 1 else None
+
+    with JudgeServer(some) as server:
+        judge = judge_of(server, timeout=1, concurrency=4)
+        found = fp.approximate(TEXTS[:20], judge, budget=1.0)
+    assert np.allclose(found.dense(), matrix(TEXTS[:20]))
+    assert server.said[trouble] > 2
+    assert max(server.usable.values()) == 1
+    assert server.sizes[1] == 0  # it was none of the pairs' fault
+    assert found.bill.money == pytest.approx(server.money)
+
+
+def test_a_server_that_sends_no_json_at_all_is_named():
+    with JudgeServer(lambda number, questions: "torn") as server:
+        judge = judge_of(server, retries=1)
+        with pytest.raises(fp.SimilarityError, match="sent a reply that is no JSON"):
+            fp.approximate(TEXTS[:20], judge, budget=1.0)
+
+
 def test_of_an_answer_outside_the_scale_only_that_pair_is_asked_again():
     def first(number, questions):
         return "out_of_range" if number == 1 else None

@@ -69,7 +69,8 @@ def from_async(
         Calls under way at a time.
     retries
         How often a failed call is made again before it counts as an error. A mistake
-        such as a ``TypeError`` counts at once.
+        such as a ``TypeError`` counts at once. A service that says 429 or 503, and has
+        answered other calls in the last two minutes, is asked as often as it takes.
     timeout
         Seconds that a call may take; ``None``: no limit.
     pause

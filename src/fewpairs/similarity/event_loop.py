@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,23 @@ class PendingPairs:
         self._longest = 0.0  # seconds that a call took
 
     async def run(self, terms: Terms, gate: Gate) -> None:
-        """Ask for all pairs, so many at a time; begin nothing new after an error."""
+        """Ask for all pairs, so many at a time; begin nothing new after an error.
+
+        When the time has come, calls under way are given up: they take longer than any
+        before them, or wait for a service that wants to be left alone.
+        """
         now = asyncio.get_running_loop().time()
         self._end = now + (math.inf if (s := self._allowed.seconds) is None else s)
         at_once = min(terms.concurrency, len(self._waiting))
-        async with asyncio.TaskGroup() as self._group:
-            for _ in range(at_once):
-                self._group.create_task(self._take_calls(terms, gate))
+        try:
+            async with self._until_the_end() as ended, asyncio.TaskGroup() as group:
+                self._group = group
+                for _ in range(at_once):
+                    group.create_task(self._take_calls(terms, gate))
+        except TimeoutError:
+            if not ended.expired():
+                raise
+            self.spent = self.stop = True
 
     def fail(self, t: int, error: BaseException) -> None:
         """End it; of several errors, what ends a program counts, then the first."""
@@ -112,7 +123,8 @@ class PendingPairs:
     async def _ask(
         self, some: list[int], terms: Terms, gate: Gate
     ) -> Sequence[float | None]:
-        for attempt in range(terms.retries + 1):
+        began = asyncio.get_running_loop().time()
+        for attempt in count():
             async with gate as age:
                 if self.stop and attempt:
                     raise _StoppedError
@@ -121,14 +133,16 @@ class PendingPairs:
                 except (Exception, asyncio.CancelledError) as error:
                     if isinstance(error, _StoppedError):
                         raise
-                    last = is_final(error) or attempt == terms.retries
-                    if last or _is_cancelled(error):
+                    tried = attempt >= terms.retries
+                    last = tried and not gate.waits_out(error, began)
+                    if last or is_final(error) or _is_cancelled(error):
                         raise
                     gate.refused(error, age)
                 else:
                     gate.answered()
                     return answers
-            pause = min(LONGEST_PAUSE, terms.pause * 2**attempt)
+            doubled = 2.0 ** min(attempt, terms.retries, 64)
+            pause = min(LONGEST_PAUSE, terms.pause * doubled)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
         raise AssertionError  # a loop that returns or raises
 
@@ -165,6 +179,9 @@ class PendingPairs:
             await self._answered.wait()
         if asyncio.get_running_loop().time() + self._longest > self._end:
             self._stop_spent()
+
+    def _until_the_end(self) -> asyncio.Timeout:
+        return asyncio.timeout_at(None if self._end == math.inf else self._end)
 
     def _stop_spent(self) -> None:
         self.spent = self.stop = True

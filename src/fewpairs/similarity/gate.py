@@ -10,7 +10,9 @@ __all__ = ["LONGEST_PAUSE", "Gate", "Terms", "codes_of"]
 LONGEST_PAUSE = 30.0  # seconds
 _LESS = 0.7  # of the calls under way, after a refusal
 _QUOTA = 10.0  # seconds of a pause that is a quota's: calls were too many, not at once
+_MINUTE = 60.0  # seconds after it in which a refusal is the quota's, too
 _PATIENCE = 8, 32  # times slower near where it was refused; at most, if again
+_SILENCE = 120.0  # seconds without any answer for which refusals are waited out
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,8 @@ class Gate:
     more. Until the first refusal it allows twice as many a round; near the number that
     was refused last it is eight times slower, and twice as slow again whenever it is
     refused there again, so that little is lost to refusals. A pause of ten seconds or
-    more is what a quota asks for: it is kept, and as many go on after it.
+    more is what a quota asks for: it is kept, and as many go on after it; shorter ones
+    in the minute that follows say nothing of how many a service can take at a time.
     """
 
     def __init__(self, terms: Terms) -> None:
@@ -46,6 +49,8 @@ class Gate:
         self._inside = 0
         self._next = 0.0
         self._age = 0
+        self._quota = -math.inf  # until when refusals are taken for a quota's
+        self._heard = -math.inf  # when the last answer came
         self._changed = asyncio.Event()
 
     async def __aenter__(self) -> int:
@@ -73,6 +78,7 @@ class Gate:
 
     def answered(self) -> None:
         """Allow a little more."""
+        self._heard = asyncio.get_running_loop().time()
         more = 1 / self._allowed
         if self._refused_at is None:
             more = 1.0
@@ -91,12 +97,30 @@ class Gate:
             return
         now = asyncio.get_running_loop().time()
         self._next = max(self._next, now + min(seconds, 10 * LONGEST_PAUSE))
-        if age == self._age and seconds < _QUOTA:
-            before, self._refused_at = self._refused_at, self._allowed
-            again = before is not None and -1 <= self._allowed - before <= 1.5
-            self._patience = min(_PATIENCE[again], 2 * self._patience)
+        if seconds >= _QUOTA:
+            self._quota = now + seconds + _MINUTE
+        elif age == self._age:
+            self._remember(quota=now < self._quota)
             self._allowed = max(1.0, _LESS * self._allowed)
             self._age += 1
+
+    def _remember(self, *, quota: bool) -> None:
+        """Note how many were refused, unless it was a quota that refused them."""
+        before, self._refused_at = self._refused_at, -math.inf if quota else self._allowed
+        again = before is not None and -1 <= self._allowed - before <= 1.5
+        self._patience = min(_PATIENCE[again], 2 * self._patience)
+
+    def waits_out(self, error: BaseException, since: float) -> bool:
+        """Tell whether a call that was begun at ``since`` is made again, come what may.
+
+        A service that refuses calls for a while, and answers others, has a quota, and
+        is no service that fails.
+        """
+        seconds = _wanted_pause(error)
+        if seconds is None or self._heard == -math.inf:
+            return False
+        silent = asyncio.get_running_loop().time() - max(self._heard, since)
+        return silent <= max(_SILENCE, 3 * seconds)
 
 
 def _wanted_pause(error: BaseException) -> float | None:

@@ -126,6 +126,8 @@ class Chat(Service):
             if error.status in (400, 413, 422) and len(pairs) > 1:
                 return [None] * len(pairs)  # too long, perhaps, or a text it minds
             raise
+        if reply.torn:
+            raise self._torn()
         numbers = None
         if reply.trouble is None:
             numbers = numbers_of(reply.content, len(pairs), self._scale)
@@ -162,6 +164,12 @@ class Chat(Service):
         # In a thread, since a disk or a store may take a while; and to its end, since
         # it has been paid for.
         await asyncio.shield(asyncio.to_thread(self._answers().keep, call))
+
+    def _torn(self) -> EndpointError:
+        return EndpointError(
+            f"{self._endpoint.place.url} sent a reply that is no JSON and does not say "
+            "how many tokens it counted"
+        )
 
     def _uncounted(self) -> EndpointError:
         return EndpointError(

@@ -31,7 +31,8 @@ class Judge(Similarity):
     asked for again, one pair at a time. Every answer is kept in the run's ledger by the
     content of the question, as soon as it has come: a kill loses calls that are under
     way, and equal texts are asked once. Money is counted from the tokens that the
-    server reports, answers that were no use included.
+    server reports, answers that were no use included. A reply that is lost on its way
+    is asked for again, and not counted: nobody has said what it cost.
 
     Evaluations: one per pair, also with ``both_orders``, which costs two answers.
 
@@ -73,7 +74,8 @@ class Judge(Similarity):
         with what the server takes.
     retries, timeout, pause
         As in :func:`fewpairs.from_async`: of calls that fail, are refused for a while
-        or take too long. A wrong key and an unknown model are not tried again.
+        or take too long. A wrong key and an unknown model are not tried again; refusals
+        for a while (429, 503) are waited out.
     rate
         Calls that may be started in a second, where the server's quota is known.
     key_variable

@@ -21,12 +21,15 @@ class Reply(NamedTuple):
         Why it is no use, in words; ``None`` where it may be.
     input, output
         Tokens that the server counted; ``None`` where it did not say.
+    torn
+        Whether the end of it was lost on its way, and the tokens with it.
     """
 
     content: str
     trouble: str | None
     input: int | None
     output: int | None
+    torn: bool = False
 
 
 def read_reply(body: str) -> Reply:
@@ -41,7 +44,8 @@ def read_reply(body: str) -> Reply:
     else:
         tokens = [_found(name, body) for name in _COUNTED]
     content, trouble = _content(said)
-    return Reply(content, trouble, *tokens)
+    torn = said is None and None in tokens
+    return Reply(content, trouble, *tokens, torn=torn)
 
 
 _COUNTED = ("prompt", "completion")

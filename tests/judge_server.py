@@ -126,18 +126,20 @@ class ChatHandler(BaseHTTPRequestHandler):
             trouble = server.trouble(server.number, questions)
             trouble = "busy" if crowded else trouble
             server.said[trouble or "answered"] += 1
+        return self.trouble_or_reply(server, request, questions, trouble)
+
+    def trouble_or_reply(self, server, request, questions, trouble):
         if trouble == "busy":
             return self.refuse(429, "slow down", {"Retry-After": "0"})
         if trouble == "broken":
             return self.refuse(500, "try again")
-        if trouble == "hangs":
-            server.ended.wait(30)
+        if trouble in ("hangs", "dropped"):
             self.close_connection = True
-            return None
+        if trouble == "hangs":
+            return server.ended.wait(30)
         if trouble == "torn":  # before it says what it counted; nobody pays for that
             return self.send(200, b'{"object": "chat.completion", "choices": [{"ind')
         if trouble == "dropped":  # less than HTTP announced
-            self.close_connection = True
             return self.send(200, b'{"object": "chat.completion"', announced=500)
         return self.reply(server, request, questions, trouble)
 

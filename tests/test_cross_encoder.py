@@ -390,7 +390,9 @@ def test_int8_stays_near(folder):
     full = encoder(folder).bind(items).pairs(i, j)
     low = encoder(folder, dtype="int8").bind(items).pairs(i, j)
     assert low.dtype == np.float32
-    assert np.abs(low - full).max() < 0.1 * np.ptp(full)
+    # Processors without these instructions leave it seven bits of the eight.
+    near = 0.1 if torch.cpu._is_vnni_supported() else 0.2
+    assert np.abs(low - full).max() < near * np.ptp(full)
 
 
 def test_an_approximation_of_texts_runs_through(folder):

@@ -106,7 +106,8 @@ class Gate:
 
     def _remember(self, *, quota: bool) -> None:
         """Note how many were refused, unless it was a quota that refused them."""
-        before, self._refused_at = self._refused_at, -math.inf if quota else self._allowed
+        before = self._refused_at
+        self._refused_at = -math.inf if quota else self._allowed
         again = before is not None and -1 <= self._allowed - before <= 1.5
         self._patience = min(_PATIENCE[again], 2 * self._patience)
 

@@ -159,7 +159,60 @@ def test_a_kill_while_the_prior_is_read_loses_nothing(tmp_path):
     assert recall(approx) > 0.5
 
 
-def test_of_two_sets_both_are_asked_across_alone():
+def both_steps(**options):
+    cheap = Counted(CHEAP).similarity("cheap")
+    return fp.approximate(
+        range(N),
+        Counted(DEAR).similarity("dear"),
+        budget="12/item",
+        prior=fp.paid(cheap, budget="40/item", **options),
+    )
+
+
+@pytest.mark.parametrize("middle", [False, True])
+def test_a_cascade_is_saved_with_what_its_prior_was_taken_to_be(middle, tmp_path):
+    first = fp.paid(Counted(CHEAP).similarity("first"), budget="20/item", prior=None)
+    approx = both_steps(prior=first if middle else None)
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run")
+    assert np.array_equal(again.dense(), approx.dense())
+    assert str(again) == str(approx)
+    assert again.bill.prior == approx.bill.prior
+    again.save(tmp_path / "run", overwrite=True)
+    mapped = fp.load(tmp_path / "run", mmap=True)
+    assert np.array_equal(mapped.dense(), approx.dense())
+
+
+def test_a_loaded_cascade_grows_without_asking_the_cheap_one(tmp_path):
+    approx, dear = both_steps(prior=None), Counted(DEAR)
+    approx.save(tmp_path / "run")
+    loaded = fp.load(
+        tmp_path / "run", items=range(N), similarity=dear.similarity("dear")
+    )
+    larger = loaded.grow("24/item")
+    assert 0 < len(dear.asked) <= 6 * N + 8
+    assert recall(larger) > recall(approx)
+
+
+def test_a_damaged_prior_is_found_when_a_cascade_is_loaded(tmp_path):
+    both_steps(prior=None).save(tmp_path / "run")
+    file = next((tmp_path / "run").glob("answers-scattered-values*.npy"))
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(InputError, match="is not a whole saved approximation"):
+        fp.load(tmp_path / "run")
+
+
+def test_new_items_are_refused_where_the_prior_is_an_approximation():
+    approx = both_steps(prior=None)
+    assert approx.model.prior is not None
+    for call in (lambda: approx.transform([3]), lambda: approx.add([3])):
+        with pytest.raises(InputError, match=r"knows no others\. Approximate"):
+            call()
+
+
+def test_of_two_sets_both_are_asked_across_alone(tmp_path):
     m = 60
     dear, cheap = Counted(DEAR), Counted(CHEAP)
     approx = fp.approximate(
@@ -172,6 +225,8 @@ def test_of_two_sets_both_are_asked_across_alone():
     assert all(a < m <= b for a, b in [*dear.asked, *cheap.asked])
     assert len(cheap.asked) <= 30 * m
     assert approx.shape == (m, N - m)
+    approx.save(tmp_path / "run")
+    assert np.array_equal(fp.load(tmp_path / "run").dense(), approx.dense())
 
 
 def test_jobs_take_a_paid_prior():

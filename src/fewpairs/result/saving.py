@@ -15,6 +15,7 @@ from fewpairs.fingerprint import fingerprint
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.lines import Axis
 from fewpairs.matrix.moments import Moments
+from fewpairs.model.model import Model
 from fewpairs.model.saving import as_json, as_number, read_model, write_model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
@@ -28,16 +29,19 @@ from fewpairs.result.saved_folder import (
     read_index,
     write_folder,
 )
+from fewpairs.similarity.answered import prior_of_answers
 from fewpairs.similarity.base import Scorer, Similarity
 from fewpairs.similarity.binding import as_similarity, bind, listed
 from fewpairs.similarity.given_priors import as_prior
 from fewpairs.similarity.items import Items
+from fewpairs.similarity.priors import Prior
 from fewpairs.similarity.two_sets import joined_items, of_two_sets
 from fewpairs.types import Indices
 
 __all__ = ["load", "save"]
 
 _AXES: tuple[Axis, Axis] = ("columns", "rows")
+_INNER = "answers"  # names an approximation that is the prior of another
 
 
 def save(approx: Approximation, path: str | Path, *, overwrite: bool) -> None:
@@ -81,7 +85,7 @@ def load(
         checksums.
     prior, items
         The prior again, with its items, where it was a :class:`~fewpairs.Similarity`:
-        a recipe cannot be saved. Embeddings are saved.
+        a recipe cannot be saved. Embeddings are saved, and so is one that was paid for.
     items, similarity
         The items and the similarity again, for what takes evaluations: new items,
         searches, exact merges, ``grow`` and ``add``. They cannot be saved; without them
@@ -209,6 +213,7 @@ def _describe(approx: Approximation, put: Put) -> dict[str, Any]:
         "items": _items_of(approx),
         **_going_on(approx),
         **facts,
+        **_answered(model, put),
         "lines": blocks,
         "certificate": _certified(approx.certificate),
         "bill": _billed(approx.bill),
@@ -229,7 +234,39 @@ def _billed(bill: Bill) -> dict[str, Any]:
         del facts["old_items"], facts["kept"]
     if not bill.old_others:
         del facts["old_others"]
+    if bill.prior is not None:
+        facts["prior"] = _billed(bill.prior)
     return facts
+
+
+def _read_bill(facts: dict[str, Any]) -> Bill:
+    prior = facts.get("prior")
+    return Bill(**{**facts, "prior": None if prior is None else _read_bill(prior)})
+
+
+def _answered(model: Model, put: Put) -> dict[str, Any]:
+    """Write the approximation that is the prior, if it is one: beside this one."""
+    priors = [prior for prior in (model.prior, model.proposer) if prior is not None]
+    for prior in priors:
+        if isinstance(prior.answers, Approximation):
+            facts = _describe(
+                prior.answers, lambda name, array: put(f"{_INNER}-{name}", array)
+            )
+            return {_INNER: {"name": prior.name, "approximation": facts}}
+    return {}
+
+
+def _read_answered(
+    inner: dict[str, Any],
+    get: Callable[[str], NDArray[Any]],
+    n: int,
+    split: int | None,
+) -> Prior:
+    """Return the prior that was written beside what it is a prior of."""
+    answers = _read(
+        inner["approximation"], lambda name: get(f"{_INNER}-{name}"), None, None, None
+    )
+    return prior_of_answers(answers, inner["name"], n, split, "fewpairs.load")
 
 
 def _items_of(approx: Approximation) -> str | None:
@@ -247,10 +284,12 @@ def _read(
     kept: Indices | None,
 ) -> Approximation:
     n, given = check_saved_facts(index), None
+    split, every = index.get("split"), get
     get = checked_arrays(get, n)
     if index.get("layers") is not None:
-        split = index.get("split")
         given = as_prior(prior, items, n, "fewpairs.load", kept=kept, given=split)
+        if given is None and _INNER in index:
+            given = _read_answered(index[_INNER], every, n, split)
     model = read_model(index, get, given)
     known = Entries(
         n,
@@ -285,7 +324,7 @@ def _read(
     evidence: Certificate | HeldOut = verdict
     if index["has"].get("held-out"):
         evidence = _held_out(get("held-out"), known, verdict)
-    return Approximation(model, known, evidence, Bill(**index["bill"]))
+    return Approximation(model, known, evidence, _read_bill(index["bill"]))
 
 
 def _held_out(pairs: NDArray[Any], known: Entries, verdict: Certificate) -> HeldOut:

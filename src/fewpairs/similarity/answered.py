@@ -53,17 +53,17 @@ class _Answered(Scorer):
 
     def __init__(self, answers: AnswersPairs, n: int, split: int | None) -> None:
         self.n, self.split = n, split
-        self._answers = answers
+        self.answers = answers
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
         if self.split is not None:
             i, j = np.minimum(i, j), np.maximum(i, j) - self.split
-        return np.asarray(self._answers.pairs(i, j), dtype=np.float32)
+        return np.asarray(self.answers.pairs(i, j), dtype=np.float32)
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
         if self.split is None:
-            return np.asarray(self._answers.block(rows, columns), dtype=np.float32)
+            return np.asarray(self.answers.block(rows, columns), dtype=np.float32)
         if len(rows) and rows[0] >= self.split:
             return np.asarray(self.block(columns, rows).T)
         right = columns - self.split
-        return np.asarray(self._answers.block(rows, right), dtype=np.float32)
+        return np.asarray(self.answers.block(rows, right), dtype=np.float32)

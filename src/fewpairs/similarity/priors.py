@@ -138,6 +138,11 @@ class Prior:
             weights=tuple(float(w) for w in weights),
         )
 
+    @property
+    def answers(self) -> Any:
+        """The approximation whose answers it repeats, where it is one."""
+        return getattr(self._cheap, "answers", None)
+
     @cached_property
     def vectors(self) -> NDArray[np.float32] | None:
         """What an index can look through: embeddings, those of some parts at least.
@@ -185,6 +190,13 @@ class Prior:
                 )
                 raise InputError(msg)
             return NewPrior(self, embeddings=unit)
+        if self.answers is not None:
+            msg = (
+                f"{call}: the prior, {self.name}, is an approximation of the fitted "
+                "items and knows no others. Approximate all items together, or take a "
+                'prior that knows new ones: embeddings, "lexical" or a Similarity.'
+            )
+            raise InputError(msg)
         if self.recipe is None or self._items is None:
             msg = (
                 f"{call}: the prior, {self.name}, is bound to the fitted items. Pass "

@@ -279,6 +279,12 @@ def test_the_card_is_known_by_the_models_name():
     assert header[0].startswith("<|im_start|>system\nYou are Qwen")
 
 
+def test_a_model_whose_prompt_is_not_known_is_warned_of():
+    with pytest.warns(fp.FewpairsWarning, match="no prompt is known for 'judge-7b'"):
+        template = choose_template(None, "somebody/judge-7b", "llama")
+    assert template == choose_template(None, "Qwen/Qwen3-Reranker-4B", "qwen3")
+
+
 def test_an_instruction_has_its_line_where_the_card_has_one(tmp_path):
     folder = save_tiny_causal(tmp_path / "m", "qwen2")
     similarity = reranker(folder, instruction="be strict")

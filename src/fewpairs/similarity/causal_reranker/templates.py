@@ -9,11 +9,12 @@ Model cards: Qwen3-Reranker (Zhang et al., Qwen3 Embedding, 2025), bge-reranker-
 (Chen et al., BGE M3, 2024; FlagEmbedding), mxbai-rerank-v2 (mixedbread, 2025).
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from fewpairs.checks import shown
-from fewpairs.errors import InputError
+from fewpairs.errors import FewpairsWarning, InputError
 
 __all__ = ["PromptTemplate", "choose_template"]
 
@@ -116,6 +117,14 @@ def choose_template(given: Any, name: str, kind: str) -> PromptTemplate:
         for word, template in _BY_NAME.items():
             if word in last:
                 return template
+        if kind not in _BY_KIND:
+            warnings.warn(
+                f"{_CALL}: no prompt is known for {last!r}, a model of the kind "
+                f"{kind!r}; that of Qwen3-Reranker is taken. Pass template=, the "
+                "prompt that this model was trained with.",
+                FewpairsWarning,
+                stacklevel=3,
+            )
         return _BY_KIND.get(kind, _QWEN3)
     places = [str(given).count(place) for place in ("{left}", "{right}")]
     if not isinstance(given, str) or places != [1, 1]:

@@ -58,7 +58,8 @@ def load_classifier(name: str, *, local_files_only: bool = False) -> Classifier:
         msg = (
             f"{_CALL}: {name!r} has no trained classification head: its checkpoint "
             f"lacks {', '.join(missing[:4])}, which would be random numbers. Pass a "
-            "sequence-classification model, or fine-tune this one first."
+            "sequence-classification model, or fine-tune this one first; a language "
+            "model that answers yes or no is for fewpairs.CausalReranker."
         )
         raise InputError(msg)
     return Classifier(model, tokenizer, longest(model, tokenizer))

@@ -82,20 +82,22 @@ class Judge(Similarity):
         The environment variable that holds the key: ``OPENAI_API_KEY`` by default. A
         key goes over plain http to this machine alone, unless its variable is named.
     options
-        More fields of the request, such as ``{"reasoning_effort": "low"}``; ``None``
-        takes one away, such as ``{"temperature": None}``.
+        More fields of the request; ``None`` takes one away. A model that thinks before
+        it answers takes no temperature and needs room for its thoughts:
+        ``{"temperature": None, "reasoning_effort": "low", "max_completion_tokens":
+        4000}``. A budget of money then reckons with as many for every call.
 
     Examples
     --------
     >>> import fewpairs as fp
     >>> judge = fp.Judge(
-    ...     "gpt-5-mini",
+    ...     "gpt-4.1-mini",
     ...     "Are these two the same product?\n{a}\n{b}",
     ...     scale=(0, 10),
-    ...     price=(0.25, 2.00),
+    ...     price=(0.40, 1.60),
     ... )
     >>> judge
-    Judge(gpt-5-mini)
+    Judge(gpt-4.1-mini)
     >>> judge.bounds
     (0.0, 10.0)
     """

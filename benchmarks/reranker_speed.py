@@ -241,3 +241,9 @@ def _timed(function: Callable[[], Any]) -> tuple[float, float]:
     start, used = time.perf_counter(), time.process_time()
     function()
     return time.perf_counter() - start, time.process_time() - used
+
+
+if __name__ == "__main__":  # the families on a CPU alone
+    from benchmarks.cross_encoder import sentences, tokens_of
+
+    cpu(tokens_of(sentences()))

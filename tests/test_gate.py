@@ -82,7 +82,7 @@ def test_a_quota_that_says_how_long_costs_few_refusals():
     service = Limited(per_minute=500)
     calls = 20 * 500
     assert 19 * 60 / seconds(service, calls, concurrency=32) >= 0.8
-    assert service.refused < 0.1 * calls
+    assert service.refused < 0.15 * calls
 
 
 class Ends(Service):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 __all__ = ["LONGEST_PAUSE", "Gate", "Terms", "codes_of"]
 
 LONGEST_PAUSE = 30.0  # seconds
-_LESS = 0.7  # of the calls under way, after a refusal
+_LESS = 0.7, 0.9  # of the calls under way, after a refusal; after one of a quota
 _QUOTA = 10.0  # seconds of a pause that is a quota's: calls were too many, not at once
 _MINUTE = 60.0  # seconds after it in which a refusal is the quota's, too
 _PATIENCE = 8, 32  # times slower near where it was refused; at most, if again
@@ -100,8 +100,9 @@ class Gate:
         if seconds >= _QUOTA:
             self._quota = now + seconds + _MINUTE
         elif age == self._age:
-            self._remember(quota=now < self._quota)
-            self._allowed = max(1.0, _LESS * self._allowed)
+            quota = now < self._quota
+            self._remember(quota=quota)
+            self._allowed = max(1.0, _LESS[quota] * self._allowed)
             self._age += 1
 
     def _remember(self, *, quota: bool) -> None:

@@ -40,12 +40,12 @@ def read_reply(body: str) -> Reply:
         said = None
     usage = said.get("usage") if isinstance(said, dict) else None
     if isinstance(usage, dict):
-        tokens = [_count(usage.get(f"{name}_tokens")) for name in _COUNTED]
+        sent, answered = (_count(usage.get(f"{name}_tokens")) for name in _COUNTED)
     else:
-        tokens = [_found(name, body) for name in _COUNTED]
+        sent, answered = (_found(name, body) for name in _COUNTED)
     content, trouble = _content(said)
-    torn = said is None and None in tokens
-    return Reply(content, trouble, *tokens, torn=torn)
+    torn = said is None and None in (sent, answered)
+    return Reply(content, trouble, sent, answered, torn)
 
 
 _COUNTED = ("prompt", "completion")

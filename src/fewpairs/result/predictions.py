@@ -62,7 +62,9 @@ class _Sums(NamedTuple):
     beyond: float
 
 
-def possible(guess: NDArray[np.floating], seen: Seen, badly: float) -> NDArray[np.bool_]:
+def possible(
+    guess: NDArray[np.floating], seen: Seen, badly: float
+) -> NDArray[np.bool_]:
     """Tell which predictions lie where values can, or are held well anyway."""
     near = np.abs(guess - seen.center) <= _IMPOSSIBLE * seen.reach
     return np.asarray(near | (badly < 1))

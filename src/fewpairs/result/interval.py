@@ -18,6 +18,8 @@ __all__ = [
 
 _SIDE = 0.025  # chance that an end of an exact interval is on the wrong side
 _ROUGH = 0.025  # the same for those that hold in the limit
+_MOST = 5.0  # by which the logarithm of a sum is moved
+
 Array = NDArray[np.float64]
 
 
@@ -44,9 +46,9 @@ class Sums(NamedTuple):
         return self.known + self.unread
 
     def moved(self, off: float, unread: float) -> "Sums":
-        """Return E and B times the exponentials of these."""
-        off, unread = self.off * math.exp(off), self.unread * math.exp(unread)
-        return Sums(off, self.known, unread)
+        """Return E and B times the exponentials of these, as far as they are sane."""
+        more, larger = (math.exp(min(max(x, -_MOST), _MOST)) for x in (off, unread))
+        return Sums(self.off * more, self.known, self.unread * larger)
 
 
 class Chance(NamedTuple):

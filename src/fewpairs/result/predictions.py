@@ -54,7 +54,7 @@ class Predicted(NamedTuple):
     noise: Array
 
 
-class _Sums(NamedTuple):
+class _FarOut(NamedTuple):
     """Squares of what lies far out, and how far the first may be off."""
 
     impossible: float
@@ -62,9 +62,7 @@ class _Sums(NamedTuple):
     beyond: float
 
 
-def possible(
-    guess: NDArray[np.floating], seen: Seen, badly: float
-) -> NDArray[np.bool_]:
+def possible(guess: Array, seen: Seen, badly: float) -> NDArray[np.bool_]:
     """Tell which predictions lie where values can, or are held well anyway."""
     near = np.abs(guess - seen.center) <= _IMPOSSIBLE * seen.reach
     return np.asarray(near | (badly < 1))
@@ -135,7 +133,9 @@ class _Scale(NamedTuple):
         return np.where(out, terms, 0.0), np.where(out, 0.0, terms)
 
 
-def _all_predictions(scale: _Scale, model: Model, read: Entries) -> tuple[_Sums, Array]:
+def _all_predictions(
+    scale: _Scale, model: Model, read: Entries
+) -> tuple[_FarOut, Array]:
     far, moments, number = np.zeros(2), np.zeros(2), 0
     everything = np.arange(read.n)
     step = max(1, _BLOCK // read.n)
@@ -149,7 +149,7 @@ def _all_predictions(scale: _Scale, model: Model, read: Entries) -> tuple[_Sums,
         moments += apart.sum(), apart @ apart
         number += len(apart)
     half = 0.5 if read.symmetric else 1.0
-    return _Sums(half * far[0], 0.0, half * far[1]), moments / max(1, number)
+    return _FarOut(half * far[0], 0.0, half * far[1]), moments / max(1, number)
 
 
 def _means(
@@ -167,7 +167,7 @@ def _means(
 
 def _far_predictions(
     scale: _Scale, model: Model, read: Entries, rng: np.random.Generator
-) -> _Sums:
+) -> _FarOut:
     """Estimate what lies far out by importance sampling.
 
     A pair (i, j) is drawn with probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its
@@ -183,11 +183,11 @@ def _far_predictions(
     some = [rng.permutation(sides[0])[:_ITEMS]]
     some.append(rng.permutation(sides[1])[:_ITEMS] if read.sides else some[0])
     if min(map(len, some)) < 2:
-        return _Sums(0.0, 0.0, 0.0)
+        return _FarOut(0.0, 0.0, 0.0)
     norms = [model.row_norms(part)[side] for side, part in enumerate(some)]
     sums = [np.cumsum(squares) for squares in norms]
     if min(total[-1] for total in sums) <= 0:
-        return _Sums(0.0, 0.0, 0.0)
+        return _FarOut(0.0, 0.0, 0.0)
     drawn = [
         np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(s) - 1)
         for s in sums
@@ -204,4 +204,4 @@ def _far_predictions(
     mean = float(impossible.sum()) / _DRAWS
     variance = float(impossible @ impossible) / _DRAWS - mean**2
     error = max(0.0, variance) ** 0.5 / _DRAWS**0.5
-    return _Sums(mean, error, float(beyond.sum()) / _DRAWS)
+    return _FarOut(mean, error, float(beyond.sum()) / _DRAWS)

@@ -61,21 +61,22 @@ def weigh(
     if not math.isfinite(sum(sums)) or (sums.norm < _TINY and truth.any()):
         return Weighed(math.nan, (0.0, math.inf), math.nan)
     left = max(0.0, 1 - m / unread)  # without replacement: what is left to estimate
-    sums, chance = _put_right(sums, squared, truth**2, left, far_out)
-    middle = sums.off / sums.norm if sums.norm > 0 else 0.0
-    found = Weighed(math.sqrt(middle), (0.0, math.inf), _r2(sums, sample, seen, read))
+    right, chance = _put_right(sums, squared, truth**2, left, far_out)
+    middle = right.off / right.norm if right.norm > 0 else 0.0
+    r2 = _r2(middle * sums.norm, sums.norm, sample, seen, read)
+    found = Weighed(math.sqrt(middle), (0.0, math.inf), r2)
     doubt = seen.doubt(badly)
     if doubt:
         return found._replace(doubt=doubt)
     low = high = middle
     if middle > 0:
-        low, high = ratio_interval(squared, sums, far_out.impossible, chance)
+        low, high = ratio_interval(squared, right, far_out.impossible, chance)
     rare = rare_values(seen, model, read, badly=badly, unread=unread, held=m)
-    fewer = low * sums.norm / (sums.norm + rare.most)
-    more = (high * sums.norm + rare.errors) / (sums.norm + rare.least)
+    fewer = low * right.norm / (right.norm + rare.most)
+    more = (high * right.norm + rare.errors) / (right.norm + rare.least)
     low, high = widened(middle, low, fewer), widened(middle, high, max(high, more))
     rest = (unread - m) * upper_count(0) / m * _worthless(truth, guess[usual])
-    high = max(high, middle + rest / sums.norm) + far_out.beyond / sums.norm
+    high = max(high, middle + rest / right.norm) + far_out.beyond / right.norm
     return found._replace(interval=(math.sqrt(max(0.0, low)), math.sqrt(high)))
 
 
@@ -102,15 +103,15 @@ def _put_right(
     return moved, Chance(ratio.residuals, values.residuals, left, noise)
 
 
-def _r2(sums: Sums, sample: Sample, seen: Seen, read: Entries) -> float:
+def _r2(off: float, norm: float, sample: Sample, seen: Seen, read: Entries) -> float:
     before = sample.before
     mean = (before.total + (read.pairs - before.number) * seen.center) / read.pairs
-    spread = sums.norm - read.pairs * mean**2
-    if spread < CANCELED * sums.norm:  # nothing is left of it but rounding
+    spread = norm - read.pairs * mean**2
+    if spread < CANCELED * norm:  # nothing is left of it but rounding
         spread = read.pairs * float(sample.truth.var())
     if spread > 0:
-        return 1.0 - sums.off / spread
-    return 1.0 if sums.off == 0 else -math.inf
+        return 1.0 - off / spread
+    return 1.0 if off == 0 else -math.inf
 
 
 def _worthless(truth: Array, guess: Array) -> float:

@@ -167,6 +167,13 @@ def test_a_recall_outside_0_and_1_is_refused(recall):
         fp.duplicates(None, K, THRESHOLD, recall=recall)
 
 
+def test_a_percentage_is_taken_for_one_and_a_little_too_much_is_not():
+    with pytest.raises(InputError, match=r"Did you mean 0.95\?"):
+        fp.duplicates(None, np.eye(30), 0.5, recall=95)
+    with pytest.raises(InputError, match=r"at most 1\.$"):
+        fp.duplicates(None, np.eye(30), 0.5, recall=1.2)
+
+
 @pytest.mark.parametrize("delta", [0, 1, -1, 2])
 def test_a_delta_that_says_nothing_is_refused(delta):
     with pytest.raises(InputError, match=r"delta is .*between 0 and 1"):

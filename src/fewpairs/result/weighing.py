@@ -51,9 +51,13 @@ def weigh(
     far_out = predicted(guess, seen, model, read, badly=badly, rng=rng)
     usual = possible(guess, seen, badly)
     squared = np.where(usual, (truth - guess) ** 2, 0.0)
+    # What is impossible is added up over all pairs; its sample says what that lacks.
+    lacking = (truth - guess) ** 2 - (guess - seen.center) ** 2
+    sampled = (unread - m) * np.where(usual, squared, lacking)
     # The held-out pairs are exact in the result; they stand for the others.
+    known = far_out.impossible.squares
     sums = Sums(
-        (unread - m) * float(squared.mean()) + far_out.impossible.squares,
+        max(known / 2, float(sampled.mean()) + known),
         before.squares,
         unread * float((truth**2).mean()),
     )
@@ -61,7 +65,7 @@ def weigh(
     if not math.isfinite(sum(sums)) or (sums.norm < _TINY and truth.any()):
         return Weighed(math.nan, (0.0, math.inf), math.nan)
     left = max(0.0, 1 - m / unread)  # without replacement: what is left to estimate
-    right, chance = _put_right(sums, squared, truth**2, left, far_out)
+    right, chance = _put_right(sums, sampled, truth**2, left, far_out)
     middle = right.off / right.norm if right.norm > 0 else 0.0
     r2 = _r2(middle * sums.norm, sums.norm, sample, seen, read)
     found = Weighed(math.sqrt(middle), (0.0, math.inf), r2)
@@ -81,7 +85,7 @@ def weigh(
 
 
 def _put_right(
-    sums: Sums, squared: Array, power: Array, left: float, far_out: Predicted
+    sums: Sums, sampled: Array, power: Array, left: float, far_out: Predicted
 ) -> tuple[Sums, Chance]:
     """Put right that predictions of the held-out pairs are not those of all others.
 
@@ -91,11 +95,9 @@ def _put_right(
     nothing = np.zeros(len(power))
     if not sums.off > 0:
         return sums, Chance(nothing, nothing, left)
-    sampled = (sums.off - far_out.impossible.squares) / sums.off
     relative = power / float(power.mean()) if sums.unread > 0 else nothing
-    errors = sampled * squared / float(squared.mean()) if squared.any() else nothing
     features, means = far_out.features, far_out.means
-    ratio = adjusted(errors - relative, features, means)
+    ratio = adjusted(sampled / sums.off - relative, features, means)
     values = adjusted(relative, features, means)
     slopes = ratio.slopes + sums.known / sums.norm * values.slopes
     noise = math.sqrt(max(0.0, float(slopes @ far_out.noise @ slopes)))

@@ -138,6 +138,8 @@ def test_proofs_make_a_guarantee_cheap():
     made = found.certificate
     assert made.certified
     assert made.excluded > 20 * made.sampled
+    proven = made.excluded - found.excluded
+    assert f"{proven:,} pairs more cannot match, by proof" in str(found)
     assert len(found) >= 0.9 * len(fp.duplicates(texts, similarity, 0.85))
 
 

@@ -16,7 +16,9 @@ __all__ = ["Norms", "check_norm"]
 _ROUNDING = 1e-6  # what a product may lack, of itself
 
 
-def check_norm(call: str, norm: Any) -> Callable[[Any], float] | None:
+def check_norm(
+    call: str, norm: Callable[[Any], float] | None
+) -> Callable[[Any], float] | None:
     """Return a function of an item, or nothing."""
     if norm is None or callable(norm):
         return norm

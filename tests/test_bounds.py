@@ -203,3 +203,11 @@ def test_norms_that_are_no_numbers_are_refused(bad):
         similarity.bind(long_and_short(5))
     with pytest.raises(fp.InputError, match=r"norm is 2\.0, which cannot be called"):
         fp.from_function(dots, norm=2.0)
+
+
+def test_a_norm_that_fails_is_named_with_its_item():
+    similarity = fp.from_function(dots, batched=True, norm=lambda a: int("long"))
+    with pytest.raises(
+        fp.SimilarityError, match=r"norm\(items\[0\]\) raised ValueError"
+    ):
+        similarity.bind(long_and_short(5))

@@ -40,7 +40,14 @@ class Norms:
         """Ask for the norm of every item, once."""
         values = np.empty(len(items))
         for t, item in enumerate(items):
-            found = norm(item)
+            try:
+                found = norm(item)
+            except Exception as error:
+                msg = (
+                    f"norm(items[{t}]) raised {type(error).__name__}: {error}. The "
+                    f"item: {item!r:.40}."
+                )
+                raise SimilarityError(msg) from error
             try:
                 values[t] = float(found)
             except (TypeError, ValueError):

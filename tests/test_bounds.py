@@ -135,3 +135,79 @@ def test_a_bound_of_ones_own_is_used_block_by_block():
         [True, False, False],
         [False, False, True],
     ]
+
+
+# --- norms of inner products ---------------------------------------------------------
+
+
+def long_and_short(n: int, seed: int = 0) -> list[np.ndarray]:
+    """Vectors of lengths over three orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 5))
+    return list(X / np.linalg.norm(X, axis=1, keepdims=True) * rng.pareto(1.0, (n, 1)))
+
+
+def dots(a, b):
+    return np.einsum("ij,ij->i", np.asarray(a), np.asarray(b))
+
+
+def test_no_excluded_inner_product_reaches_the_threshold():
+    items = [*long_and_short(150), *long_and_short(150)]  # equal ones reach the bound
+    similarity = fp.from_function(
+        dots, symmetric=True, batched=True, norm=np.linalg.norm
+    )
+    scorer = similarity.bind(items)
+    assert scorer.has_bounds
+    assert scorer.prunes
+    check(scorer, len(items))
+
+
+def test_norms_prune_a_pass_and_the_receipt_says_how_many_pairs():
+    items = long_and_short(300)
+    with_norms = fp.from_function(
+        dots, symmetric=True, batched=True, norm=np.linalg.norm
+    )
+    plain = fp.from_function(dots, symmetric=True, batched=True)
+    found = fp.duplicates(items, with_norms, 20.0, budget=1.0)
+    everything = fp.duplicates(items, plain, 20.0, budget=1.0)
+    assert len(everything) > 5
+    assert np.array_equal(found.left, everything.left)
+    assert np.array_equal(found.right, everything.right)
+    assert found.excluded > 30_000
+    assert found.evaluations < everything.evaluations - 30_000
+    assert f"{found.excluded:,} cannot reach the threshold, by proof" in str(found)
+
+
+def test_norms_of_two_sets_prune_too():
+    left, right = long_and_short(80), long_and_short(90, seed=1)
+    similarity = fp.from_function(dots, batched=True, norm=np.linalg.norm)
+    found = fp.match(left, right, similarity, threshold=20.0, budget=1.0)
+    assert found.excluded > 5_000
+    assert len(found) == (np.array(left) @ np.array(right).T >= 20.0).sum()
+
+
+def test_norms_that_a_pair_contradicts_are_refused():
+    similarity = fp.from_function(
+        dots, symmetric=True, batched=True, norm=lambda a: 0.01
+    )
+    with pytest.raises(
+        fp.SimilarityError, match="more than the product of their norms"
+    ):
+        fp.approximate(long_and_short(60), similarity, budget=0.5)
+
+
+@pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), "long", None])
+def test_norms_that_are_no_numbers_are_refused(bad):
+    similarity = fp.from_function(dots, batched=True, norm=lambda a: bad)
+    with pytest.raises(fp.SimilarityError, match=r"norm\(items\[0\]\) returned"):
+        similarity.bind(long_and_short(5))
+    with pytest.raises(fp.InputError, match=r"norm is 2\.0, which cannot be called"):
+        fp.from_function(dots, norm=2.0)
+
+
+def test_a_norm_that_fails_is_named_with_its_item():
+    similarity = fp.from_function(dots, batched=True, norm=lambda a: int("long"))
+    with pytest.raises(
+        fp.SimilarityError, match=r"norm\(items\[0\]\) raised ValueError"
+    ):
+        similarity.bind(long_and_short(5))

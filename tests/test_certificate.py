@@ -380,3 +380,34 @@ def test_random_pairs_that_a_fit_drew_tell_how_rare_far_values_are():
     seeds = range(6)
     ratios = [width(s, forget=False) / width(s, forget=True) for s in seeds]
     assert np.exp(np.mean(np.log(ratios))) < 0.9
+
+
+def test_predictions_of_all_pairs_put_a_sample_right():
+    """Errors go with the prediction, whose mean square over all pairs is known."""
+    n = 300
+    rng = np.random.default_rng(0)
+    weights = rng.gamma(1.0, size=n)
+    noise = 0.2 * rng.standard_normal((n, n))
+    K = noise + noise.T
+    column = weights[:, None]
+    model = Model(LowRank(column, other=column), np.arange(0), "test")
+    off = (K - np.outer(weights, weights))[np.triu_indices(n, 1)]
+    truth = np.linalg.norm(off) / np.linalg.norm(K[np.triu_indices(n, 1)])
+    plain, found, widths, covered = [], [], [], []
+    for seed in range(60):
+        oracle = oracle_of(K)
+        held = hold_out(oracle, 400, np.random.default_rng(seed))
+        certificate = held.judge(model, oracle.read)
+        exact = truth * np.sqrt(certificate.unread)  # the held-out pairs are exact
+        low, high = certificate.interval
+        covered.append(low <= exact <= high)
+        guess = weights[held.i] * weights[held.j]
+        ratio = np.mean((held.truth - guess) ** 2) / np.mean(held.truth**2)
+        plain.append(np.sqrt(ratio * certificate.unread) / exact)
+        found.append(certificate.relative_error / exact)
+        widths.append((high - low) / exact)
+    assert np.mean(covered) >= 0.9
+    assert np.std(found) < 0.6 * np.std(plain)
+    assert np.mean(found) == pytest.approx(1.0, abs=0.05)
+    # Narrower than an interval of the sample by itself can be.
+    assert np.median(widths) < 2 * np.std(plain)

@@ -138,6 +138,8 @@ def test_proofs_make_a_guarantee_cheap():
     made = found.certificate
     assert made.certified
     assert made.excluded > 20 * made.sampled
+    proven = made.excluded - found.excluded
+    assert f"{proven:,} pairs more cannot match, by proof" in str(found)
     assert len(found) >= 0.9 * len(fp.duplicates(texts, similarity, 0.85))
 
 
@@ -165,6 +167,13 @@ def test_two_sets_are_certified_too():
 def test_a_recall_outside_0_and_1_is_refused(recall):
     with pytest.raises(InputError, match="recall is"):
         fp.duplicates(None, K, THRESHOLD, recall=recall)
+
+
+def test_a_percentage_is_taken_for_one_and_a_little_too_much_is_not():
+    with pytest.raises(InputError, match=r"Did you mean 0.95\?"):
+        fp.duplicates(None, np.eye(30), 0.5, recall=95)
+    with pytest.raises(InputError, match=r"at most 1\.$"):
+        fp.duplicates(None, np.eye(30), 0.5, recall=1.2)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2])

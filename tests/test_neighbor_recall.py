@@ -72,6 +72,34 @@ def test_what_makes_no_interval_is_refused():
         approx.neighbors(DEPTH, recall="rows", evaluations=20)
 
 
+@pytest.mark.parametrize("how", ["rows", "candidates"])
+def test_neighbors_in_one_call_have_their_recall_within_the_budget(how):
+    K, X = planted(3, 0.02)
+    budget = 9_000
+    found = fp.neighbors(None, K, DEPTH, prior=X, budget=budget, recall=how)
+    low, high = found.recall_interval
+    assert not found.way.exact
+    assert low <= true_recall(K, found.indices) <= high
+    assert low > 0
+    assert found.evaluations <= budget
+    plain = fp.neighbors(None, K, DEPTH, prior=X, budget=budget)
+    assert plain.recall_interval is None
+    whole = fp.neighbors(None, K, DEPTH, budget=1.0, recall=how)
+    assert whole.recall_interval == (1.0, 1.0)
+
+
+def test_a_recall_that_the_budget_cannot_pay_is_refused_before_anything_is_paid():
+    K, X = planted(3, 0.02)
+    with pytest.raises(InputError, match="a recall takes two rows at least, 600"):
+        fp.neighbors(None, K, DEPTH, prior=X, budget=1_000, recall="rows")
+    with pytest.raises(
+        InputError, match=r"recall is 0\.9; pass 'rows' or 'candidates'"
+    ):
+        fp.neighbors(None, K, DEPTH, prior=X, budget=9_000, recall=0.9)
+    with pytest.raises(InputError, match="delta is 0"):
+        fp.neighbors(None, K, DEPTH, prior=X, budget=9_000, recall="rows", delta=0)
+
+
 @pytest.mark.parametrize("delta", [0.05, 0.2])
 def test_an_interval_of_a_mean_holds_as_often_as_it_says(delta):
     rng = np.random.default_rng(0)

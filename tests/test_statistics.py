@@ -15,6 +15,7 @@ from fewpairs.kernels.statistics.ordered import (
     missing_at_most,
 )
 from fewpairs.kernels.statistics.ratios import ratio_at_least
+from fewpairs.kernels.statistics.regression import adjusted
 from fewpairs.kernels.statistics.sequential import Strata, total_at_most
 
 DELTAS = (0.05, 0.2)
@@ -264,3 +265,47 @@ def test_what_is_missed_row_by_row_is_bounded_by_rows():
     assert failed / runs <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / runs)
     assert ratio_at_least([5, 5], [5, 5]) < ratio_at_least([1] * 10, [1] * 10) < 1
     assert ratio_at_least([0, 0], [3, 1]) == ratio_at_least([], []) == 0
+
+
+def test_a_mean_beside_features_is_nearer_and_knows_how_near():
+    """Values that go with a feature: what is left to chance is what it leaves."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(20_000)
+    y = 3 * x + x**2 + rng.standard_normal(20_000)
+    features = np.column_stack([x, x**2])
+    plain, better, held = [], [], []
+    for _ in range(400):
+        some = rng.integers(len(x), size=200)
+        found = adjusted(y[some], features[some], features.mean(axis=0))
+        mean = y[some].mean() + found.shift
+        plain.append(y[some].mean() - y.mean())
+        better.append(mean - y.mean())
+        half = 1.96 * found.residuals.std() / math.sqrt(len(some))
+        held.append(abs(mean - y.mean()) <= half)
+    assert np.std(better) < 0.4 * np.std(plain)
+    assert abs(np.mean(better)) < 0.02
+    assert np.mean(held) >= 0.92
+
+
+def test_strata_are_features_and_a_lone_value_explains_nothing():
+    inside = np.arange(100) < 10
+    y = np.where(inside, 5.0, 1.0)
+    found = adjusted(y, inside[:, None].astype(float), np.array([0.5]))
+    assert y.mean() + found.shift == pytest.approx(3.0, rel=0.01)
+    alone = np.zeros(100)
+    alone[0] = 1.0
+    y = np.ones(100)
+    y[0] = 50.0
+    found = adjusted(y, alone[:, None], np.array([0.01]))
+    assert np.abs(found.residuals).max() > 0.9  # far more than what the line leaves
+    assert found.shift == pytest.approx(0.0)
+
+
+def test_features_without_enough_values_and_constant_ones_are_left_out():
+    rng = np.random.default_rng(0)
+    y = rng.random(30)
+    few = adjusted(y, rng.random((30, 2)), np.ones(2))
+    constant = adjusted(y, np.ones((30, 1)), np.zeros(1))
+    for found in (few, constant):
+        assert found.shift == 0
+        assert np.allclose(found.residuals, y - y.mean())

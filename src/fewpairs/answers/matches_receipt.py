@@ -100,8 +100,11 @@ def _certified(matches: "Matches") -> dict[str, str]:
     if made is NOTHING or made.guaranteed == 1:
         return {}
     lines = {"recall": str(made)}
-    if made.sampled:
+    proven = made.excluded - matches.excluded  # drawn, and answered without reading
+    if made.sampled or proven:
         lines["sampled"] = f"{made.sampled:,} evaluations, for the certificate"
+    if proven:
+        lines["sampled"] += f"; {proven:,} pairs more cannot match, by proof"
     ahead = made.next_pairs
     if ahead.number:
         first = ", ".join(

@@ -34,7 +34,7 @@ def check_target(call: str, recall: object, delta: object, guarantee: object) ->
     """Return a target, or say what is wrong with it."""
     share = check_number(call, "recall", recall, above=0, none=True)
     if share is not None and share > 1:
-        hint = f" Did you mean {share / 100:g}?" if share <= 100 else ""
+        hint = f" Did you mean {share / 100:g}?" if 2 <= share <= 100 else ""
         msg = f"{call}: recall is {share:g}; pass a share above 0, at most 1.{hint}"
         raise InputError(msg)
     risk = check_number(call, "delta", delta)

@@ -65,6 +65,6 @@ def facts(found: Matches) -> dict[str, Any]:
         "confidence": made.confidence,
         "certified": made.certified,
         "sampled": made.sampled,
-        "excluded": found.excluded,
+        "excluded": max(found.excluded, made.excluded),
         "price": made.price,
     }

@@ -229,6 +229,9 @@ def _tell(
     say.say(f"missed: {missed_in_words(found)}")
     for words in found.certificate.words() if found.way is not None else ():
         say.say(f"found: {words}")
+    proven = max(found.excluded, found.certificate.excluded)
+    if proven:
+        say.say(f"excluded: {proven:,} pairs cannot reach it, by proof")
     exact = np.inf if approx is None else _exact_seconds(approx)
     if exact < _QUICK:
         say.note(

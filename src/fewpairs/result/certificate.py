@@ -14,14 +14,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import Moments
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
-from fewpairs.result.interval import ratio_interval, upper_count
-from fewpairs.result.unseen import (
-    held_badly,
-    look,
-    possible,
-    predicted,
-    rare_values,
-)
+from fewpairs.result.weighing import CANCELED, Sample, weigh
 from fewpairs.types import Indices
 
 __all__ = [
@@ -41,21 +34,19 @@ HELD_OUT = "held out"  # why pairs of a matrix that grows are set aside
 _SHARE, _ENOUGH_PAIRS, _SHARE_BEYOND = 0.1, 1_000, 0.02
 _MOST_PAIRS = 5_000
 _FEWEST_PAIRS = 10
-_TINY = 1e-250
 _IN_RANGE = 1e-100, 1e100  # sizes whose squares can be summed
-_CANCELED = 1e-10  # share of a sum of squares that is rounding
 _USELESS = 0.05  # R² that no answer should rest on
 _BLOCK = 1 << 22  # entries compared at once
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Certificate:
     """The error of an approximation, estimated on held-out random pairs.
 
-    The interval holds 19 times in 20. Its upper end is that of a sample, and no lower
-    than what the sample cannot exclude: where m held-out pairs are all predicted well,
+    The interval holds 19 times in 20. Errors go with what is predicted, and predictions
+    are known of all pairs: what held-out ones have too many of is put right (the
+    regression estimator). Its upper end is that of a sample, and no lower than what the
+    sample cannot exclude: where m held-out pairs are all predicted well,
     up to 3.7 in m of the others may not be; values rarer than that are as frequent as
     in the landmarks' columns, and reach as far as anything read or declared (`bounds`).
     Where that says nothing (no two pairs that were read differ, or single pairs carry
@@ -135,7 +126,7 @@ class Certificate:
     def _least(self) -> float | None:
         """Return R² at the upper end of the interval, where that can be had."""
         error = self.relative_error
-        if not self.unread or error == 0 or 1 - self.r2 < _CANCELED:
+        if not self.unread or error == 0 or 1 - self.r2 < CANCELED:
             return None
         return 1 - (1 - self.r2) * (self.interval[1] / error) ** 2
 
@@ -223,59 +214,11 @@ class HeldOut:
         i, j = np.where(swap, self.j, self.i), np.where(swap, self.i, self.j)
         guess = model.pairs(i, j).astype(np.float64)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            relative, interval, r2, doubt = self._weigh(guess, model, read, rng)
+            found = weigh(
+                Sample(self.truth, guess, self.before, self.bounds), model, read, rng
+            )
+        relative, interval, r2, doubt = found
         return Certificate(relative, interval, r2, m, share, doubt)
-
-    def _weigh(
-        self, guess: Array, model: Model, read: Entries, rng: np.random.Generator
-    ) -> tuple[float, tuple[float, float], float, str]:
-        """Add up what is known of read pairs and what held-out ones say of the rest.
-
-        Returns relative error, interval, R², and what makes them doubtful.
-        """
-        truth, before = self.truth, self.before
-        m, unread = len(truth), read.pairs - before.number
-        seen = look(truth, read, self.bounds)
-        errors, power = truth - guess, truth**2
-        badly = held_badly(truth, errors, seen.center)
-        far_out = predicted(guess, seen, model, read, badly=badly, rng=rng)
-        fixed = far_out.impossible
-        usual = possible(guess, seen, badly)
-        squared = np.where(usual, errors**2, 0.0)
-        # The held-out pairs are exact in the result; they stand for the others.
-        off = (unread - m) * float(squared.mean()) + fixed.squares
-        norm = before.squares + unread * float(power.mean())
-        # Values whose squares leave the range of float64 cannot be judged.
-        if not math.isfinite(off + norm) or (norm < _TINY and truth.any()):
-            return math.nan, (0.0, math.inf), math.nan, ""
-        mean = (before.total + unread * seen.center) / read.pairs
-        spread = norm - read.pairs * mean**2
-        if spread < _CANCELED * norm:  # nothing is left of it but rounding
-            spread = read.pairs * float(truth.var())
-        r2 = 1.0 - off / spread if spread > 0 else (1.0 if off == 0 else -math.inf)
-        relative = math.sqrt(off / norm) if norm > 0 else 0.0
-        doubt = seen.doubt(badly)
-        if doubt:
-            return relative, (0.0, math.inf), r2, doubt
-        low = high = off / norm
-        if off > 0:
-            low, high = ratio_interval(squared, power, unread, before.squares, fixed)
-        rest = (unread - m) * upper_count(0) / m * _worthless(truth, guess[usual])
-        high = max(high, (off + rest) / norm) + far_out.beyond / norm
-        rare = rare_values(seen, model, read, badly=badly, unread=unread, held=m)
-        low *= norm / (norm + rare.most)
-        high = max(high, (high * norm + rare.errors) / (norm + rare.least))
-        return relative, (math.sqrt(low), math.sqrt(high)), r2, ""
-
-
-def _worthless(truth: Array, guess: Array) -> float:
-    """Return the mean squared error of predictions that belong to other pairs.
-
-    Such ones may be among the pairs that were not held out, however good those were.
-    """
-    if not len(guess):
-        return float(truth.var())
-    return float(truth.var() + guess.var() + (guess.mean() - truth.mean()) ** 2)
 
 
 def hold_out(

@@ -6,10 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fixed", "none_of", "ratio_interval", "upper_count"]
+__all__ = [
+    "Chance",
+    "Fixed",
+    "Sums",
+    "none_of",
+    "ratio_interval",
+    "upper_count",
+    "widened",
+]
 
 _SIDE = 0.025  # chance that an end of an exact interval is on the wrong side
 _ROUGH = 0.025  # the same for those that hold in the limit
+_MOST = 5.0  # by which the logarithm of a sum is moved
+
 Array = NDArray[np.float64]
 
 
@@ -20,36 +30,87 @@ class Fixed(NamedTuple):
     margin: float = 0.0
 
 
-def ratio_interval(
-    squared: Array, power: Array, unread: int, known: float, fixed: Fixed
-) -> tuple[float, float]:
-    """Return a 95 % interval for E / (A + B), all sums of squares.
+class Sums(NamedTuple):
+    """Squared errors of unread pairs; squared values of read pairs and of unread ones.
 
-    E are the squared errors of the unread pairs (``fixed`` is added to what the sample
-    ``squared`` says), B their squared values (from the sample ``power``), A is
-    ``known``. Written as E/B · B/(A + B): where few pairs carry B, the sample may be
-    off by any factor, which the second ratio bears and the logarithm of the whole does
-    not. Both get an interval, and the ends are multiplied. At the lower end, the n
-    pairs that carry E say no more than n misses out of n do: E is known to a factor
-    of 0.025^(1/n) (Clopper and Pearson 1934).
+    E, A and B: the squared relative error is E / (A + B).
     """
-    m = len(squared)
-    sampled = (unread - m) * float(squared.mean())
-    off, unread_power = sampled + fixed.squares, unread * float(power.mean())
-    norm = known + unread_power
-    left = max(0.0, 1 - m / unread)  # without replacement: what is left to estimate
-    relative = _relative(power)
-    low, high = _factors((unread - m) * squared / off - relative, left)
-    if unread_power > 0:
-        spread = _spread(relative, left)
-        fewer, more = math.exp(-spread), math.exp(spread)
-        low *= fewer * norm / (known + fewer * unread_power)
-        high *= more * norm / (known + more * unread_power)
-    low, high = low * off / norm, high * off / norm
-    if sampled > 0:
+
+    off: float
+    known: float
+    unread: float
+
+    @property
+    def norm(self) -> float:
+        """Squared values of all pairs."""
+        return self.known + self.unread
+
+    def moved(self, off: float, unread: float) -> "Sums":
+        """Return E and B times the exponentials of these, as far as they are sane."""
+        more, larger = (math.exp(min(max(x, -_MOST), _MOST)) for x in (off, unread))
+        return Sums(self.off * more, self.known, self.unread * larger)
+
+
+class Chance(NamedTuple):
+    """What is left to chance in the logarithms of E/B and of B.
+
+    Attributes
+    ----------
+    ratio, values
+        Of every pair of a sample, what is left of it; the logarithms are their means.
+    left
+        Share of the variance that a sample without replacement leaves.
+    noise
+        Standard deviation of what is known of predictions.
+    """
+
+    ratio: Array
+    values: Array
+    left: float
+    noise: float = 0.0
+
+
+def ratio_interval(
+    squared: Array, sums: Sums, fixed: Fixed, chance: Chance
+) -> tuple[float, float]:
+    """Return a 95 % interval for E / (A + B).
+
+    Written as E/B · B/(A + B): where few pairs carry B, the sample may be off by any
+    factor, which the second ratio bears and the logarithm of the whole does not. Both
+    get an interval, and the ends are multiplied. At the lower end, the n pairs that
+    carry E, whose errors are ``squared``, say no more than n misses out of n do: E is
+    known to a factor of 0.025^(1/n) (Clopper and Pearson 1934).
+    """
+    ratio = sums.off / sums.norm
+    more = math.exp(_spread(chance.values, chance.left))
+    fewest = sums.norm / (more * sums.known + sums.unread)
+    most = more * sums.norm / (sums.known + more * sums.unread)
+    low, high = _factors(chance.ratio, chance.left)
+    half = _normal() * chance.noise
+    low = ratio * _product(low, fewest, math.exp(-half))
+    high = ratio / _product(1 / high, 1 / most, math.exp(-half))
+    if squared.any():
         terms = float(squared.sum()) ** 2 / float(squared @ squared)
-        low = min(low, (sampled * none_of(terms) + fixed.squares) / norm)
-    return max(0.0, low - fixed.margin / norm), high + fixed.margin / norm
+        sure = min(1.0, fixed.squares / sums.off)
+        low = min(low, ratio * (sure + (1 - sure) * none_of(terms)))
+    margin = fixed.margin / sums.norm
+    return max(0.0, low - margin), high + margin
+
+
+def _product(*factors: float) -> float:
+    """Return how small a product may be, given how small each factor alone may be."""
+    logs = (math.log(max(factor, 1e-100)) for factor in factors)
+    return math.exp(-math.hypot(*logs))
+
+
+def widened(middle: float, end: float, further: float) -> float:
+    """Return the end of an interval that two independent causes move from the middle.
+
+    One alone to ``end``, the other from there to ``further``: their distances are added
+    as squares (Zou and Donner 2008), for they are not at their worst together.
+    """
+    side = 1 if end >= middle else -1
+    return middle + side * math.hypot(end - middle, further - end)
 
 
 def none_of(number: float) -> float:
@@ -66,11 +127,6 @@ def upper_count(seen: int) -> float:
     from scipy import special  # takes a tenth of a second
 
     return float(special.gammaincinv(seen + 1, 1 - _SIDE))
-
-
-def _relative(power: Array) -> Array:
-    mean = float(power.mean())
-    return power / mean if mean > 0 else np.zeros(len(power))
 
 
 def _spread(z: Array, left: float) -> float:
@@ -115,10 +171,14 @@ def _factors(z: Array, left: float) -> tuple[float, float]:
     return max(0.0, min(low for low, _ in ends)), max(high for _, high in ends)
 
 
-def _skewed(skewness: float, error: float, m: int) -> tuple[float, float]:
+def _normal() -> float:
     from scipy import special
 
-    quantile = float(special.ndtri(1 - _ROUGH))
+    return float(special.ndtri(1 - _ROUGH))
+
+
+def _skewed(skewness: float, error: float, m: int) -> tuple[float, float]:
+    quantile = _normal()
     low, high = (1 - _hall(side * quantile, skewness, m) * error for side in (1, -1))
     return low, high
 

@@ -3,11 +3,11 @@
 Errors may sit in so few pairs that a sample holds none of them. What can be known of
 them without paying: landmarks have been compared with all items, so their columns are a
 second, larger sample of the values, and so are pairs that a fit drew at random to learn
-from; predictions are free; and where nothing was seen
-among m random pairs, at most 3.7 in m can be there (19 times in 20).
+from; and where nothing was seen among m random pairs, at most 3.7 in m can be there (19
+times in 20). What predictions say, which are free, is in `predictions`.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +16,12 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import FarEntries, far_line_entries
 from fewpairs.methods.auto.spending import GUARD, UNIFORM
 from fewpairs.model.model import Model
-from fewpairs.result.interval import Fixed, upper_count
+from fewpairs.result.interval import upper_count
 
-__all__ = ["Predicted", "Seen", "held_badly", "look", "predicted", "rare_values"]
+__all__ = ["Seen", "held_badly", "look", "rare_values"]
 
 _DRAWS = 1_000
 _FAR = 10
-_ITEMS = 4_000
-_ENTRIES = 1 << 22  # of a matrix whose predictions are all looked at
-_BLOCK = 1 << 22  # predictions made at once
-_IMPOSSIBLE = 3  # times as far from the mean as any value: such a prediction is wrong
 _CARRIES = 0.1  # share of the differences that one pair must not carry
 _LONELY = 1.5  # times as large as the third largest square
 _SAME = 1e-12
@@ -203,120 +199,3 @@ def _largest(seen: Seen, unread: int, outside: int, held: int) -> float:
     number = upper_count(0) / held * unread / outside * seen.number
     squares = np.sort((seen.far.values - seen.center) ** 2)[::-1]
     return number * float(squares[: int(np.ceil(number / 2))].mean())
-
-
-class Predicted(NamedTuple):
-    """What all predictions say of errors, without a sample.
-
-    Attributes
-    ----------
-    impossible
-        Squared errors of predictions farther from the mean than three times any value:
-        they are wrong, whatever the pairs are. None where predictions hold the farthest
-        values: then they may be right.
-    beyond
-        What predictions farther out than all held-out ones may add besides: their
-        squared distances from the mean, as far as far values are held badly.
-    """
-
-    impossible: Fixed
-    beyond: float
-
-
-def possible(guess: NDArray[Any], seen: Seen, badly: float) -> NDArray[np.bool_]:
-    """Tell which predictions lie where values can, or are held well anyway."""
-    near = np.abs(guess - seen.center) <= _IMPOSSIBLE * seen.reach
-    return np.asarray(near | (badly < 1))
-
-
-def predicted(
-    guess: Array,
-    seen: Seen,
-    model: Model,
-    read: Entries,
-    *,
-    badly: float,
-    rng: np.random.Generator,
-) -> Predicted:
-    """Add up the predictions of unread pairs that lie far out.
-
-    All of them are made where that is quick, else they are drawn.
-    """
-    usual = np.abs(guess - seen.center)
-    usual = usual[usual <= _IMPOSSIBLE * seen.reach]
-    inner = float(usual.max(initial=0.0))
-    quick = model.is_low_rank and read.n**2 <= _ENTRIES
-    sums = (
-        _all_predictions(seen, inner, model, read)
-        if quick
-        else _some_predictions(seen, inner, model, read, rng)
-    )
-    impossible, error, beyond = sums
-    # Σ (k − g)² is Σ (g − mean)² but for 2 Σ (g − mean)(k − mean), whose standard
-    # deviation this is two times, up and down.
-    spread = (seen.squares / seen.number) ** 0.5
-    margin = 4 * spread * impossible**0.5 + 2 * error
-    if badly < 1:
-        # Where far values are held, these may be right; but nobody has seen any.
-        return Predicted(Fixed(), badly * beyond + impossible)
-    return Predicted(Fixed(impossible, min(margin, impossible)), beyond)
-
-
-def _all_predictions(
-    seen: Seen, inner: float, model: Model, read: Entries
-) -> tuple[float, float, float]:
-    impossible = beyond = 0.0
-    everything = np.arange(read.n)
-    step = max(1, _BLOCK // read.n)
-    for start in range(0, read.n, step):
-        rows = everything[start : start + step]
-        G = model.block(rows, everything).astype(np.float64)
-        read.hide(G, rows)
-        apart = np.abs(G[np.isfinite(G)] - seen.center)
-        out = apart > _IMPOSSIBLE * seen.reach
-        impossible += float(np.sum(apart[out] ** 2))
-        beyond += float(np.sum(apart[~out & (apart > inner)] ** 2))
-    half = 0.5 if read.symmetric else 1.0
-    return half * impossible, 0.0, half * beyond
-
-
-def _some_predictions(
-    seen: Seen, inner: float, model: Model, read: Entries, rng: np.random.Generator
-) -> tuple[float, float, float]:
-    """Estimate the same by importance sampling.
-
-    A pair (i, j) is drawn with probability ‖lᵢ‖²‖rⱼ‖² / (‖L‖²‖R‖²), which bounds its
-    share of Σ p². Items whose lines are known have no unread pairs; of many others, a
-    sample of both sides stands for all.
-    """
-    others = np.arange(read.n)
-    if read.symmetric:
-        others = others[~read.has_lines(others)]
-    sides = [others, others]
-    if read.sides is not None:  # pairs lie across, and each is drawn in one order
-        sides = [others[others < read.sides.split], others[others >= read.sides.split]]
-    some = [rng.permutation(sides[0])[:_ITEMS]]
-    some.append(rng.permutation(sides[1])[:_ITEMS] if read.sides else some[0])
-    if min(map(len, some)) < 2:
-        return 0.0, 0.0, 0.0
-    norms = [model.row_norms(part)[side] for side, part in enumerate(some)]
-    sums = [np.cumsum(squares) for squares in norms]
-    if min(total[-1] for total in sums) <= 0:
-        return 0.0, 0.0, 0.0
-    drawn = [
-        np.minimum(np.searchsorted(s, s[-1] * rng.random(_DRAWS)), len(s) - 1)
-        for s in sums
-    ]
-    i, j = some[0][drawn[0]], some[1][drawn[1]]
-    apart = np.abs(model.pairs(i, j).astype(np.float64) - seen.center)
-    unread = ~read.lookup(i, j)[0] & (i != j)
-    chance = norms[0][drawn[0]] / sums[0][-1] * norms[1][drawn[1]] / sums[1][-1]
-    size = len(sides[0]) / len(some[0]) * (len(sides[1]) / len(some[1]))
-    weight = size / np.maximum(chance, 1e-300)
-    twice = read.symmetric and read.sides is None
-    terms = np.where(unread, apart**2 * weight, 0.0) / (2 if twice else 1)
-    out = apart > _IMPOSSIBLE * seen.reach
-    impossible = np.where(out, terms, 0.0)
-    beyond = np.where(~out & (apart > inner), terms, 0.0)
-    error = float(impossible.std()) / _DRAWS**0.5
-    return float(impossible.mean()), error, float(beyond.mean())

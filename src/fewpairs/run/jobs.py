@@ -14,6 +14,7 @@ from fewpairs.answers.equal import count_equal, equal_pairs
 from fewpairs.answers.matches import Matches
 from fewpairs.answers.matching import exact_matches, find_matches
 from fewpairs.answers.neighbor_lists import Neighbors
+from fewpairs.answers.neighbor_recall import check_recall
 from fewpairs.answers.neighbors import check_k
 from fewpairs.answers.recall import Target, check_target
 from fewpairs.answers.way import Way
@@ -22,6 +23,7 @@ from fewpairs.errors import InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
+from fewpairs.reading.oracle import Oracle
 from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Scorer, Similarity
@@ -64,6 +66,8 @@ def neighbors(
     executor: Any = None,
     progress: bool | Progress | Callable[[Status], object] = False,
     trust: bool = False,
+    recall: str | None = None,
+    delta: float = 0.05,
 ) -> Neighbors:
     """Return every item's k most similar others.
 
@@ -86,6 +90,12 @@ def neighbors(
         As in :func:`fewpairs.approximate`. A pass over all pairs writes down from time
         to time how far it has come: called again after a kill, it goes on from there
         and comes to the same answer.
+    recall
+        ``"rows"`` or ``"candidates"``, as in :meth:`fewpairs.Approximation.neighbors`:
+        a fifth of the budget is for ``.recall_interval``, the mean recall over all
+        items.
+    delta
+        How often that interval may fail.
 
     Returns
     -------
@@ -108,6 +118,7 @@ def neighbors(
         **options(given),
     )
     k = check_k(k, job.n - 1, call, "others")
+    check_recall(call, recall, delta, evaluations=1, of="items")
     with job.opened() as oracle:
         sweep = AllPairs(oracle, job.ledger.passes, job.scorer.dtype, k=k)
         way = job.choose(oracle, sweep)
@@ -122,11 +133,21 @@ def neighbors(
                 moments=sweep.moments(),
                 sides=job.sides,
             )
-    approx = job.approximate()
-    found = approx.neighbors(k)
-    paid = job.evaluations + approx.evaluations
-    arrays = found.indices, found.similarities
-    return Neighbors(*arrays, evaluations=paid, way=way, sides=job.sides)
+        limit = job.limit(oracle)
+        kept = 0 if recall is None else _kept_for_rows(call, limit, oracle)
+    approx = job.approximate(limit - kept if kept else None)
+    kept = min(kept, job.left(approx, limit)) if kept else 0
+    asked = recall if kept else None  # money may have come to its end
+    found = approx.neighbors(k, recall=asked, evaluations=kept, delta=delta, seed=seed)
+    return Neighbors(
+        found.indices,
+        found.similarities,
+        recall=found.recall,
+        recall_interval=found.recall_interval,
+        evaluations=job.evaluations + approx.evaluations + found.evaluations,
+        way=way,
+        sides=job.sides,
+    )
 
 
 def duplicates(
@@ -209,6 +230,18 @@ def duplicates(
         limit = job.limit(oracle)
     found = _approximated(job, threshold, way, limit, target)
     return replace(found, sides=job.sides)
+
+
+def _kept_for_rows(call: str, limit: int, oracle: Oracle) -> int:
+    """Return how much of a budget is for a recall: a fifth, and two rows at least."""
+    two_rows = 2 * oracle.n * oracle.cost.calls
+    if 2 * two_rows > limit:
+        msg = (
+            f"{call}: a recall takes two rows at least, {two_rows:,} evaluations, more "
+            f"than half of the budget of {limit:,}. Pass a larger budget, or no recall."
+        )
+        raise InputError(msg)
+    return max(two_rows, math.floor(limit * _STRICT_SAMPLE))
 
 
 def options(given: dict[str, Any]) -> dict[str, Any]:

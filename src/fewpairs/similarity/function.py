@@ -15,6 +15,7 @@ from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.function_state import state_of
 from fewpairs.similarity.items import as_items
+from fewpairs.similarity.norms import Norms, check_norm
 from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
 
@@ -33,6 +34,7 @@ def from_function(
     name: str | None = None,
     deterministic: bool = True,
     metric: bool = False,
+    norm: Callable[[Any], float] | None = None,
 ) -> Similarity:
     """Make a similarity of a Python function.
 
@@ -65,6 +67,10 @@ def from_function(
         Whether ``diagonal`` less the similarity obeys the triangle inequality, such as
         1 − f with ``diagonal=1.0`` or a distance f turned around with ``diagonal=0.0``.
         `fewpairs.duplicates` then leaves pairs out that landmarks prove too far apart.
+    norm
+        A number per item such that f(a, b) ≤ norm(a) · norm(b), as of an inner product
+        by Cauchy and Schwarz. It takes no evaluation. `fewpairs.duplicates` and
+        `fewpairs.match` then leave pairs out that it proves too low.
 
     Examples
     --------
@@ -111,6 +117,7 @@ def from_function(
         name,
         deterministic,
         metric,
+        check_norm(call, norm),
     )
 
 
@@ -126,6 +133,7 @@ class _FunctionSimilarity(Similarity):
     known_as: str | None = None
     deterministic: bool = True
     metric: bool = False
+    norm: Callable[[Any], float] | None = None
 
     @property
     def name(self) -> str:
@@ -164,11 +172,26 @@ class _FunctionScorer(Scorer):
         self.chunk = similarity.chunk
         self._similarity = similarity
         self._items = items
+        norm = similarity.norm
+        self._norms = None if norm is None else Norms.of(norm, items)
+
+    @property
+    def has_bounds(self) -> bool:
+        return self._norms is not None
+
+    def upper_bound(self, i: Indices, j: Indices) -> NDArray[np.float64]:
+        if self._norms is None:
+            return super().upper_bound(i, j)
+        return self._norms.products(i, j)
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[Any]:
         if self._similarity.batched:
-            return self._call_batched(i, j)
-        return self._call_one_by_one(i, j)
+            values = self._call_batched(i, j)
+        else:
+            values = self._call_one_by_one(i, j)
+        if self._norms is not None:
+            self._norms.check(self._similarity.name, values, i, j)
+        return values
 
     @property
     def stops(self) -> bool:

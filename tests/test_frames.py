@@ -94,6 +94,16 @@ def test_pandas_makes_a_frame_of_neighbors_by_itself():
     pd.testing.assert_frame_equal(frame, found.to_pandas())
 
 
+def test_others_make_tables_of_matches_and_thresholds_by_themselves():
+    found = fp.duplicates(pd.Series(TEXTS, index=IDS), RATIO, 0.9)
+    assert pl.DataFrame(found).equals(found.to_polars())
+    names = ["left", "right", "similarity", "left_item"]  # margins have NaN
+    assert pa.table(found).select(names).equals(found.to_arrow().select(names))
+    approx = fp.approximate(TEXTS, RATIO, method="nystrom", budget=0.3)
+    given = approx.thresholds()
+    assert pl.DataFrame(given).equals(given.to_polars())
+
+
 def test_neighbors_are_still_two_arrays():
     found = fp.neighbors(TEXTS, RATIO, 2)
     indices, similarities = found
@@ -143,7 +153,8 @@ def test_a_pandas_index_names_items_unless_it_repeats():
     approx = fp.approximate(texts, RATIO, method="nystrom", budget=0.3)
     assert approx.neighbors(1).to_pandas()["item"].tolist() == IDS
     twice = pd.concat([texts[:30], texts[:30] + "!"])
-    found = fp.neighbors(twice, RATIO, 1).to_pandas()
+    with pytest.warns(fp.FewpairsWarning, match=r"index of items repeats.*by position"):
+        found = fp.neighbors(twice, RATIO, 1).to_pandas()
     assert found["item"].tolist() == list(range(60))
 
 

@@ -111,7 +111,7 @@ _LAZY = {
     "paid": "fewpairs.similarity.paid",
     "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }
-_MODULES = ("datasets", "evaluation", "sklearn")
+_MODULES = ("datasets", "evaluation", "report", "sklearn", "testing")
 
 
 def __getattr__(name: str) -> Any:
@@ -126,4 +126,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

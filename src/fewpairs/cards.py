@@ -33,10 +33,8 @@ def table_card(
     >>> table_card("what", ["threshold", "text"], [[0.25, "a < b"]]).count("<td")
     2
     """
-    head = "".join(
-        f"<th style='text-align:center;font-weight:400;{_MUTED};{_CELL}'>{_plain(n)}</th>"
-        for n in names
-    )
+    style = f"text-align:center;font-weight:400;{_MUTED};{_CELL}"
+    head = "".join(f"<th style='{style}'>{_plain(name)}</th>" for name in names)
     body = ["".join(_value(value) for value in row) for row in rows]
     return _framed(title, [f"<tr>{cells}</tr>" for cells in (head, *body)])
 

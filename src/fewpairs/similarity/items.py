@@ -138,8 +138,8 @@ def _column(items: Any, column: Any, call: str, name: str, option: str) -> Items
     if names is not None:
         if not isinstance(column, (str, int)) or names.count(column) != 1:
             msg = (
-                f"{call}: {option} is {column!r:.60}; {name} is a {type(items).__name__} "
-                f"with the columns {', '.join(map(repr, names)):.200}. Name one of "
+                f"{call}: {option} is {column!r:.60}; {name} is a "
+                f"{type(items).__name__} with the columns {', '.join(map(repr, names)):.200}. Name one of "
                 "them that comes once."
             )
             raise InputError(msg)

@@ -97,7 +97,7 @@ def read_rows(
 def _repeats(call: str, name: str) -> str:
     return (
         f"{call}: the index of {name} repeats, as after pandas.concat: results name "
-        f"rows by position. Pass {name}.reset_index(drop=True), or ids=, a name per row."
+        f"rows by position. Pass {name}.reset_index(drop=True), or ids=."
     )
 
 

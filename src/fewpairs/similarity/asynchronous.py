@@ -144,7 +144,7 @@ def from_async(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _AsyncSimilarity(Similarity):
     function: AsyncFunction
     terms: Terms

@@ -115,7 +115,7 @@ def from_function(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _FunctionSimilarity(Similarity):
     function: Callable[[Any, Any], Any]
     batched: bool

@@ -41,6 +41,11 @@ from fewpairs.similarity import (
 )
 
 if TYPE_CHECKING:
+    from fewpairs import datasets as datasets
+    from fewpairs import evaluation as evaluation
+    from fewpairs import report as report
+    from fewpairs import sklearn as sklearn
+    from fewpairs import testing as testing
     from fewpairs.run.jobs import duplicates, neighbors
     from fewpairs.run.match import match
     from fewpairs.similarity.asynchronous import from_async

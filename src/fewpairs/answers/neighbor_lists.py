@@ -78,7 +78,7 @@ class Neighbors(dict[Any, Any]):
 
     # --- a pair of arrays ------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[NDArray[Any]]:
         return iter((self.indices, self.similarities))
 
     def __len__(self) -> int:

@@ -158,6 +158,29 @@ def test_a_pandas_index_names_items_unless_it_repeats():
     assert found["item"].tolist() == list(range(60))
 
 
+@pytest.mark.parametrize("to", OUT)
+def test_an_index_of_two_levels_names_items_by_both(to):
+    index = pd.MultiIndex.from_product([["a", "b"], range(30)])
+    found = fp.neighbors(pd.Series(TEXTS, index=index), RATIO, 1)
+    names = [row["item"] for row in rows(getattr(found, to)())]
+    if to == "to_arrow":  # which has no tuples of several kinds
+        assert names[:2] == ["('a', 0)", "('a', 1)"]
+    else:
+        assert names == list(index)
+    frame = pd.DataFrame({("x", "id"): IDS, ("x", "text"): TEXTS})
+    pairs = fp.duplicates(frame, RATIO, 0.9, column=("x", "text"), ids=IDS)
+    assert np.array_equal(pairs.left, fp.duplicates(TEXTS, RATIO, 0.9).left)
+
+
+@pytest.mark.parametrize("hold", [pd.Series, pl.Series, pa.array, list])
+def test_a_column_may_hold_the_vectors_of_a_prior(hold):
+    vectors = np.random.default_rng(0).standard_normal((60, 4)).round(3)
+    wanted = fp.approximate(TEXTS, RATIO, prior=vectors, budget="8/item")
+    held = hold([row.tolist() for row in vectors])
+    approx = fp.approximate(TEXTS, RATIO, prior=held, budget="8/item")
+    assert np.array_equal(approx.dense(), wanted.dense())
+
+
 def test_a_loaded_approximation_knows_the_names_of_its_items(tmp_path):
     texts = pd.Series(TEXTS, index=IDS)
     fp.approximate(texts, RATIO, method="nystrom", budget=0.3).save(tmp_path / "run")

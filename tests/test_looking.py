@@ -118,6 +118,13 @@ def test_without_matplotlib_the_extra_is_named(approx, monkeypatch):
             draw()
 
 
+def test_a_report_without_a_folder_is_refused(approx, tmp_path):
+    with pytest.raises(
+        fp.InputError, match=r"Approximation\.report: there is no folder"
+    ):
+        approx.report(tmp_path / "nowhere" / "page.html")
+
+
 def test_a_report_knows_its_texts(approx, tmp_path):
     path = approx.report(tmp_path / "x.html", title="Colors", threshold=0.5)
     page = path.read_text(encoding="utf-8")

@@ -100,6 +100,8 @@ def side_of(
         Rows that are compared, where a similarity drops some.
     """
     names = getattr(given, "index", None) if hasattr(given, "iloc") else None
+    if hasattr(names, "to_flat_index"):
+        names = names.to_flat_index()  # of several levels: tuples
     held: dict[str, Any] = {}
     records = _mappings(items if column is None else given)
     table = column_names(given)

@@ -136,12 +136,12 @@ def _column(items: Any, column: Any, call: str, name: str, option: str) -> Items
     if callable(column):
         return _made_of_rows(items, names, column, call, name)
     if names is not None:
-        if not isinstance(column, (str, int)) or names.count(column) != 1:
+        if isinstance(column, bool) or names.count(column) != 1:
             there = f"{', '.join(map(repr, names)):.200}"
             msg = (
                 f"{call}: {option} is {column!r:.60}; {name} is a "
                 f"{type(items).__name__} with the columns {there}. Name one of them "
-                "that comes once."
+                "that comes once, or pass a function that makes a text of a row."
             )
             raise InputError(msg)
         return as_items(items[column], call, name=name)

@@ -174,8 +174,8 @@ class Neighbors(dict[Any, Any]):
 
 
 def _short(value: Any) -> str | float:
-    """Return what a table shows of a value."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    """Return what a table shows of a value; whole numbers are names, or ranks."""
+    if isinstance(value, float):
         return value
     text = str(value)
     return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"

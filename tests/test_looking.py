@@ -63,6 +63,10 @@ def test_what_a_prompt_shows_is_a_line(approx):
         assert re.fullmatch(r"<\w+: [^\n]{10,250}>", line), line
 
 
+def test_what_was_read_as_a_whole_has_no_recall_about_one():
+    assert "recall" not in repr(fp.neighbors(TEXTS, RATIO, 1))
+
+
 def test_the_plot_shows_held_out_pairs_exactly(approx, ax):
     assert approx.plot(ax) is ax
     shown = ax.collections[0].get_offsets().data

@@ -158,7 +158,8 @@ class Neighbors(dict[Any, Any]):
 
     def __repr__(self) -> str:
         n, k = self.indices.shape
-        recall = "" if self.recall is None else f", recall about {self.recall:.2f}"
+        told = self.recall is None or (self.way is not None and self.way.exact)
+        recall = "" if told else f", recall about {self.recall:.2f}"
         way = "" if self.way is None else f"; {self.way}"
         return f"<Neighbors: {k} of each of {n:,} items{recall}{way}>"
 

@@ -53,7 +53,7 @@ class Neighbors(dict[Any, Any]):
     >>> found.to_pandas()[["item", "neighbor", "similarity"]].round(2)
       item neighbor  similarity
     0    a        c        0.93
-    1    b        c        0.24
+    1    b        a        0.38
     2    c        a        0.93
     """
 

@@ -73,7 +73,7 @@ def _check_positions(name: str, array: NDArray[Any], n: int) -> None:
 
 
 def _check_finite(name: str, array: NDArray[Any]) -> None:
-    """Refuse NaN; infinity too, but in ceilings and levels, where it stands for none."""
+    """Refuse NaN; infinity too, but in ceilings and levels, where it is none."""
     if array.dtype.kind != "f" or not array.size:
         return
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)

@@ -344,3 +344,15 @@ def test_a_bare_async_function_is_understood(judge):
     found = fp.neighbors(texts, judge, 1, budget=1.0)
     assert (found.similarities == 1).all()
     assert fp.approximate(texts, judge, budget=0.5).evaluations > 0
+
+
+def test_a_function_that_returns_a_coroutine_is_pointed_to_from_async():
+    cure = r"returned a coroutine; pass fewpairs\.from_async\(function\)"
+    with pytest.raises(fp.SimilarityError, match=cure):
+        fp.neighbors(["a", "b", "cc"], lambda a, b: same_length(a, b), 1)
+
+
+def test_the_receipt_of_both_orders_has_no_share_above_all():
+    found = fp.duplicates(["a", "b", "cc", "d"], same_length, 0.5)
+    assert found.evaluations > 6
+    assert "of 6 pairs, both orders counted" in str(found)

@@ -1,10 +1,12 @@
 """The real command, in a process of its own."""
 
 import re
+import subprocess
+import sys
 
 import fewpairs as fp
 from fewpairs.datasets import stdlib_docstrings
-from tests.commands import run, run_in_terminal
+from tests.commands import environment, run, run_in_terminal
 
 
 def test_a_run_shows_a_progress_bar_in_a_terminal(tmp_path):
@@ -39,3 +41,14 @@ def test_the_docstrings_are_real_distinctly_named_and_the_same_every_time():
     assert len(few.names) == 50
     assert few == stdlib_docstrings(limit=50)
     assert set(few.names) <= set(names)
+
+
+def test_the_package_is_a_command_too(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "fewpairs", "--version"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(),
+    )
+    assert done.stdout == f"fewpairs {fp.__version__}\n", done.stderr

@@ -83,7 +83,7 @@ MISTAKES = [
     ("plan good.csv -c titel -s ratio", r"no column 'titel'\. Did you mean 'title'\?"),
     (
         "plan holes.txt -s ratio",
-        r"2 of 5 rows have no text \(line 2, line 4\).*--empty skip",
+        r"2 of 5 rows have no text \(line 2, line 4\).*--empty drop",
     ),
     ("plan latin.txt -s ratio", r"line 1: byte 0xef is not utf-8.*--encoding.*latin-1"),
     ("plan wide.txt -s ratio", r"looks like UTF-16\. Pass --encoding utf-16"),
@@ -260,7 +260,7 @@ def test_repeated_rows_are_no_mistake_and_are_found(tmp_path):
 
 def test_the_cures_cure(folder, capfd, monkeypatch):
     for line in (
-        "plan holes.txt -s ratio --empty skip -b 100%",
+        "plan holes.txt -s ratio --empty drop -b 100%",
         "plan latin.txt -s ratio --encoding latin-1 -b 100%",
         "plan wide.txt -s ratio --encoding utf-16 -b 100%",
         "plan long.txt -s ratio --cut 1000 -b 100%",

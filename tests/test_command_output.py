@@ -120,6 +120,7 @@ def test_two_halves_of_a_character_are_one(tmp_path, capfd, monkeypatch):
     command(line, tmp_path, capfd, monkeypatch)
     done = command("neighbors run -i 0 -k 2", tmp_path, capfd, monkeypatch)
     assert "smile \U0001f600 0" in done.stdout
+    assert "values marked * were evaluated" in done.stderr
 
 
 def test_a_file_whose_name_is_no_unicode_is_read(tmp_path, capfd, monkeypatch):

@@ -94,6 +94,16 @@ def test_pandas_makes_a_frame_of_neighbors_by_itself():
     pd.testing.assert_frame_equal(frame, found.to_pandas())
 
 
+def test_others_make_tables_of_matches_and_thresholds_by_themselves():
+    found = fp.duplicates(pd.Series(TEXTS, index=IDS), RATIO, 0.9)
+    assert pl.DataFrame(found).equals(found.to_polars())
+    names = ["left", "right", "similarity", "left_item"]  # margins have NaN
+    assert pa.table(found).select(names).equals(found.to_arrow().select(names))
+    approx = fp.approximate(TEXTS, RATIO, method="nystrom", budget=0.3)
+    given = approx.thresholds()
+    assert pl.DataFrame(given).equals(given.to_polars())
+
+
 def test_neighbors_are_still_two_arrays():
     found = fp.neighbors(TEXTS, RATIO, 2)
     indices, similarities = found
@@ -143,8 +153,32 @@ def test_a_pandas_index_names_items_unless_it_repeats():
     approx = fp.approximate(texts, RATIO, method="nystrom", budget=0.3)
     assert approx.neighbors(1).to_pandas()["item"].tolist() == IDS
     twice = pd.concat([texts[:30], texts[:30] + "!"])
-    found = fp.neighbors(twice, RATIO, 1).to_pandas()
+    with pytest.warns(fp.FewpairsWarning, match=r"index of items repeats.*by position"):
+        found = fp.neighbors(twice, RATIO, 1).to_pandas()
     assert found["item"].tolist() == list(range(60))
+
+
+@pytest.mark.parametrize("to", OUT)
+def test_an_index_of_two_levels_names_items_by_both(to):
+    index = pd.MultiIndex.from_product([["a", "b"], range(30)])
+    found = fp.neighbors(pd.Series(TEXTS, index=index), RATIO, 1)
+    names = [row["item"] for row in rows(getattr(found, to)())]
+    if to == "to_arrow":  # which has no tuples of several kinds
+        assert names[:2] == ["('a', 0)", "('a', 1)"]
+    else:
+        assert names == list(index)
+    frame = pd.DataFrame({("x", "id"): IDS, ("x", "text"): TEXTS})
+    pairs = fp.duplicates(frame, RATIO, 0.9, column=("x", "text"), ids=IDS)
+    assert np.array_equal(pairs.left, fp.duplicates(TEXTS, RATIO, 0.9).left)
+
+
+@pytest.mark.parametrize("hold", [pd.Series, pl.Series, pa.array, list])
+def test_a_column_may_hold_the_vectors_of_a_prior(hold):
+    vectors = np.random.default_rng(0).standard_normal((60, 4)).round(3)
+    wanted = fp.approximate(TEXTS, RATIO, prior=vectors, budget="8/item")
+    held = hold([row.tolist() for row in vectors])
+    approx = fp.approximate(TEXTS, RATIO, prior=held, budget="8/item")
+    assert np.array_equal(approx.dense(), wanted.dense())
 
 
 def test_a_loaded_approximation_knows_the_names_of_its_items(tmp_path):

@@ -186,9 +186,23 @@ def test_a_column_of_a_table_or_of_dicts_holds_the_items(table, plain):
         fp.approximate(["a", "b"], LEVENSHTEIN, column="text")
 
 
-def test_a_query_that_has_not_run_is_a_table():
-    with pytest.raises(fp.InputError, match="is a LazyFrame with the columns"):
+def test_a_query_that_has_not_run_has_to_run_first():
+    with pytest.raises(
+        fp.InputError, match=r"a LazyFrame, a query that .*\.collect\(\)"
+    ):
         fp.approximate(TABLES["polars"].lazy(), LEVENSHTEIN)
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_ids_that_are_not_there_are_named_as_ids(table):
+    with pytest.raises(fp.InputError, match=r"ids is 'key'; items is a \w+ with the"):
+        fp.duplicates(table, LEVENSHTEIN, 0.5, column="text", ids="key")
+
+
+def test_of_several_tables_one_is_asked_for():
+    cure = r"Pass one of its tables, such as items\['train'\], with `column=`"
+    with pytest.raises(fp.InputError, match=cure):
+        fp.duplicates({"train": TABLES["pandas"]}, LEVENSHTEIN, 0.5, column="text")
 
 
 @pytest.mark.parametrize(

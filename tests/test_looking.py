@@ -31,9 +31,11 @@ def ax():
 def test_a_card_is_small_valid_and_holds_no_markup_of_its_text(approx):
     found = fp.duplicates(TEXTS, RATIO, 0.9)
     plan = fp.plan(TEXTS, RATIO)
-    for thing in (approx, approx.certificate, found, plan, approx.thresholds()):
+    near = approx.neighbors(2)
+    cards = [approx, approx.certificate, found, found.certificate, plan, near]
+    for thing in (*cards, approx.thresholds()):
         page = thing._repr_html_()
-        assert len(page) < 6_000
+        assert len(page) < 12_000
         assert "<script" not in page
         for tag in ("div", "table", "tr", "td"):
             assert page.count(f"<{tag}") == page.count(f"</{tag}>")
@@ -41,6 +43,28 @@ def test_a_card_is_small_valid_and_holds_no_markup_of_its_text(approx):
     assert "&lt;b&gt;" in card("a title\n  name    <b>")
     # Colors are the notebook's own, so that it is read on light and dark ground.
     assert not re.search(r"#[0-9a-f]{3,6}|color:(black|white)", approx._repr_html_())
+
+
+def test_a_table_in_a_card_has_its_columns(approx):
+    found = approx.thresholds()
+    page = found._repr_html_()
+    assert re.findall("<th [^>]*>([a-z]+)</th>", page) == list(vars(found))
+    assert page.count("<td") == 5 * len(found.threshold)
+    near = approx.neighbors(2)._repr_html_()
+    assert "red &lt;0&gt;" in near
+    assert "<th" in near
+    assert near.count("<tr>") == 13  # the first six items' two, and the names
+
+
+def test_what_a_prompt_shows_is_a_line(approx):
+    found = fp.duplicates(TEXTS, RATIO, 0.9)
+    shown = map(repr, (found.certificate, approx.duplicates(0.9).certificate))
+    for line in (*shown, repr(fp.plan(TEXTS, RATIO)), repr(approx.neighbors(2))):
+        assert re.fullmatch(r"<\w+: [^\n]{10,250}>", line), line
+
+
+def test_what_was_read_as_a_whole_has_no_recall_about_one():
+    assert "recall" not in repr(fp.neighbors(TEXTS, RATIO, 1))
 
 
 def test_the_plot_shows_held_out_pairs_exactly(approx, ax):
@@ -96,6 +120,13 @@ def test_without_matplotlib_the_extra_is_named(approx, monkeypatch):
     for draw in (approx.plot, approx.plot_map, approx.thresholds([0.5]).plot):
         with pytest.raises(fp.MissingExtraError, match=r'pip install "fewpairs\[plot'):
             draw()
+
+
+def test_a_report_without_a_folder_is_refused(approx, tmp_path):
+    with pytest.raises(
+        fp.InputError, match=r"Approximation\.report: there is no folder"
+    ):
+        approx.report(tmp_path / "nowhere" / "page.html")
 
 
 def test_a_report_knows_its_texts(approx, tmp_path):

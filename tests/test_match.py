@@ -197,7 +197,7 @@ REFUSED = {
     ),
     "ids that are missing": (
         {"right": FRAME, "right_column": "name", "right_id": "id", "k": 1},
-        "column is 'id'",
+        "ids is 'id'",
     ),
     "ids that repeat": (
         {"right": FRAME, "right_column": "name", "right_id": "key", "k": 1},
@@ -212,7 +212,7 @@ REFUSED = {
         | {"right_column": "n", "right_id": "k"},
         r"the column 'k' of right repeats: '\[1\]'",
     ),
-    "ids of a list": ({"right_id": "key", "k": 1}, "column is 'key', and right"),
+    "ids of a list": ({"right_id": "key", "k": 1}, "ids is 'key', and right"),
     "a string for a list": ({"left": "Jon", "k": 1}, "left is 'Jon'"),
     "a name for a similarity": ({"similarity": "ratio", "k": 1}, "StringSimilarity"),
 }

@@ -100,7 +100,9 @@ def test_the_version_stands_in_one_place(metadata):
 
 def test_the_package_says_where_to_read_on(metadata):
     urls = dict(line.split(", ") for line in metadata.get_all("Project-URL"))
-    assert {"Homepage", "Paper"} <= set(urls)
+    assert urls == PROJECT["urls"]
+    readme = metadata.get_payload()
+    assert urls["Paper"] in readme
     assert all(url.startswith("https://") for url in urls.values())
 
 

@@ -98,7 +98,7 @@ def test_the_plan_reads_like_a_bill():
     text = str(fp.plan(["a", "b", "ab"] * 40, fp.StringSimilarity("jaro"), budget=0.2))
     for part in (
         "plan for 120 items",
-        r"this budget 1,428 evaluations \(20\.00%, 23\.8 per item\), \d+ MiB",
+        r"budget      1,428 evaluations \(20\.00%, 23\.8 per item\), \d+ MiB",
         r"evaluating  about [\d.]+ [mµ]?s",
         r"computing   about [\d.]+ [mµ]?s to [\d.]+ [mµ]?s",
         r"expect      \d+ to \d+ % of every item's 10 most similar found, \d+ to \d+ %",

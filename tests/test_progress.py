@@ -1,15 +1,23 @@
 """One progress object: evaluations, rate, time left, money."""
 
 import io
+import re
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 import fewpairs as fp
-from fewpairs.progress import LogProgress, RichProgress, Status, as_progress
+from fewpairs.progress import (
+    LogProgress,
+    NotebookProgress,
+    RichProgress,
+    Status,
+    as_progress,
+)
 from tests.conftest import random_matrix
 
 K = random_matrix(60, symmetric=True)
@@ -98,6 +106,38 @@ def test_without_a_terminal_lines_come_on_stderr_while_it_runs(monkeypatch, capf
 def test_a_bar_is_for_terminals(monkeypatch, forced, shows):
     monkeypatch.setenv("FORCE_COLOR", forced)
     assert isinstance(as_progress(True, "test"), shows)
+
+
+def test_a_bar_in_a_notebook_is_one_picture_that_changes():
+    pictures = []
+
+    class Shown:
+        def update(self, picture):
+            pictures.append(picture._repr_html_())
+
+    def display(picture, display_id):
+        assert display_id
+        pictures.append(picture._repr_html_())
+        return Shown()
+
+    bar = NotebookProgress(display)
+    approx = run(bar)
+    assert len(pictures) >= 2
+    bars = [re.search(r"<progress value='(\d+)' max='(\d+)'>", p) for p in pictures]
+    done = [int(found[1]) for found in bars if found]
+    assert done == sorted(done)
+    assert "<script" not in "".join(pictures)
+    words = rf"> {bar.status.done:,} evaluations, [\d.]+ s, [\d.]+ spent<"
+    assert re.search(words, pictures[-1])
+    assert bar.status.done <= approx.evaluations
+
+
+def test_in_a_notebook_the_browser_draws_the_bar(monkeypatch):
+    shown = SimpleNamespace(display=lambda picture, display_id: None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=shown))
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert isinstance(as_progress(True, "call"), NotebookProgress)
 
 
 def test_a_watcher_that_knows_nothing_of_money_will_do():

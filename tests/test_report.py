@@ -21,6 +21,8 @@ EVIL = [
     "<!-- <script> \u2028 {{data}} {{script}} & \"quotes\" 'too'",
 ]
 
+UNTRAINED = fp.Auto(student=False)
+
 
 @pytest.fixture(scope="module")
 def texts():
@@ -317,6 +319,26 @@ def test_other_results_make_pages_without_errors(browser, tmp_path, kind):
     write_report(approx, [f"item {t}" for t in range(len(K))], path)
     with Visit(browser, path) as visit:
         assert "item" in visit.chosen()
+
+
+def test_without_landmarks_nothing_of_them_is_shown(browser, tmp_path):
+    data = fp.datasets.docstring_scores()
+    some = np.arange(0, 1_500, 5)
+    scores = fp.from_matrix(data.scores[np.ix_(some, some)])
+    approx = fp.approximate(
+        None, scores, prior=data.vectors[some], budget="10/item", method=UNTRAINED
+    )
+    assert len(approx.landmarks) == 0
+    write_report(approx, [data.texts[t] for t in some], tmp_path / "page.html")
+    with Visit(browser, tmp_path / "page.html") as visit:
+        page = visit.page
+        for gone in ("curve-error", "curve-recall", "odd", "core"):
+            assert page.locator(f"#{gone}").count() == 0, gone
+        shown = page.locator("nav a").evaluate_all("links => links.map(a => a.hash)")
+        assert all(page.locator(where).count() for where in shown)
+        assert "#odd" not in shown
+        assert page.locator("#pairs svg").count() == 1
+        assert "landmarks" not in page.locator("main").inner_text()
 
 
 def test_of_many_items_a_sample_is_shown(browser, tmp_path, approx, texts, monkeypatch):

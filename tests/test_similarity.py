@@ -8,6 +8,7 @@ import pytest
 from rapidfuzz import fuzz
 
 import fewpairs as fp
+from fewpairs.fingerprint import fingerprint
 from fewpairs.similarity.strings import _SCORERS
 from fewpairs.testing import check_similarity
 from tests.conftest import random_matrix
@@ -216,3 +217,21 @@ def test_check_similarity_catches_lies():
     bounds = fp.from_matrix(np.eye(20), bounds=(0.5, 1.0))
     with pytest.raises(AssertionError, match="below the bound"):
         check_similarity(bounds, range(20))
+
+
+def test_a_similarity_shows_its_name_and_not_all_that_it_is_made_of():
+    words = {f"word {t}": [float(t), 1.0] for t in range(3_000)}
+    made = [fp.WMD(words), fp.StringSimilarity("ratio"), fp.TokenOverlap(), fp.Cosine()]
+    made += [fp.from_function(max), fp.from_matrix(np.eye(50))]
+    for one in made:
+        assert one.name in repr(one)
+        assert len(repr(one)) < 60
+    assert repr(made[1]) == 'StringSimilarity("ratio")'
+
+
+def test_what_a_similarity_does_not_show_still_tells_it_from_others():
+    quick = fp.StringSimilarity("levenshtein", weights=(1, 1, 2))
+    other = fp.StringSimilarity("levenshtein", weights=(1, 2, 1))
+    assert fingerprint([quick]) != fingerprint([other])
+    one, two = (fp.from_matrix(np.eye(3) * t) for t in (1, 2))
+    assert fingerprint([one]) != fingerprint([two])

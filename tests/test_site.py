@@ -61,6 +61,9 @@ def long_signatures_have_a_line_per_parameter(site):
     parameters = signature.count('class="sig-param"')
     assert parameters > 10
     assert signature.count("<dd>") == parameters
+    plain = re.sub("<[^>]+>", "", signature)
+    assert "ndarray" in plain
+    assert "dtype" not in plain
     assert "A hard limit" in page
     assert ":class:" not in page
 

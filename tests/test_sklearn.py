@@ -79,6 +79,27 @@ def test_texts_go_through_a_pipeline_and_a_grid():
     assert grid.predict(["green car engine 77"])[0] == "car"
 
 
+TABLE = {"text": [f"{w} {t % 7}" for t in range(20) for w in ("red", "blue")]}
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_table_of_one_column_of_texts_is_that_column(library):
+    frame = pytest.importorskip(library).DataFrame(TABLE)
+    embedder = SimilarityEmbedder(fp.StringSimilarity("ratio"), landmarks=5)
+    wanted = clone(embedder).fit_transform(TABLE["text"])
+    assert np.array_equal(clone(embedder).fit_transform(frame), wanted)
+    cure = r"with the columns 'text', 'n', .* Pass a column, X\['text'\]; a ColumnTrans"
+    with pytest.raises(fp.InputError, match=cure):
+        embedder.fit(pytest.importorskip(library).DataFrame({**TABLE, "n": range(40)}))
+
+
+def test_missing_texts_of_an_estimator_have_to_be_filled():
+    embedder = SimilarityEmbedder(fp.StringSimilarity("ratio"), landmarks=5)
+    cure = r"SimilarityEmbedder: 1 of 41 texts of X are missing\. Fill them first"
+    with pytest.raises(fp.InputError, match=cure):
+        embedder.fit([*TABLE["text"], None])
+
+
 def test_a_classifier_of_texts_learns():
     classifier = SimilarityClassifier(RATIO, landmarks=20)
     assert cross_val_score(classifier, TEXTS, KINDS, cv=3).mean() > 0.9

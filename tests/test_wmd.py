@@ -405,9 +405,11 @@ def test_vectors_are_read_from_every_format(tmp_path, suffix):
 def test_gensim_vectors_are_taken_as_they_are():
     # What fewpairs uses of gensim's class.
     index = {word: t for t, word in enumerate(WORDS)}
-    read = word_vectors(SimpleNamespace(key_to_index=index, vectors=vectors()))
-    assert np.array_equal(read.array, vectors())
-    assert read.index["w7"] == 7
+    keyed = SimpleNamespace(key_to_index=index, vectors=vectors())
+    for given in (keyed, SimpleNamespace(wv=keyed)):  # a trained model has them, too
+        read = word_vectors(given)
+        assert np.array_equal(read.array, vectors())
+        assert read.index["w7"] == 7
 
 
 @pytest.mark.parametrize(

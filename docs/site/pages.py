@@ -1,7 +1,8 @@
 """Markdown as GitHub shows it, made into what Sphinx understands when a page is read.
 
 Pages of the root of the repository (`--8<-- "CHANGELOG.md"`), links from there, and
-figures whose images have a light and a dark version. Formulas of docstrings, too.
+figures whose images have a light and a dark version. Formulas of docstrings, and arrays
+of signatures, too.
 """
 
 import re
@@ -13,6 +14,10 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[2]
 _FIGURE = re.compile(r"<figure markdown[^>]*>\n(.*?)\n</figure>", re.S)
 _CAPTION = re.compile(r"<figcaption>(.*?)</figcaption>", re.S)
+# NDArray[…] as autodoc writes it, names with ~ and their modules.
+_ARRAY = re.compile(
+    r"(~?[\w.]*ndarray)\[tuple\[~?[\w.]*Any, \.\.\.\], ~?[\w.]*dtype\[~?[\w.]+\]\]"
+)
 
 
 def _included(found: re.Match[str]) -> str:
@@ -42,6 +47,14 @@ def _escape_bars(_app: Sphinx, *about: Any) -> None:
             lines[t] = in_text.sub(lambda found: found[1] or r"\|", line)
 
 
+def _shorter(_app: Sphinx, *about: Any) -> tuple[str, str] | None:
+    """Let arrays be arrays: of which shape and numbers, docstrings say."""
+    signature, returned = about[-2:]
+    if not signature:
+        return None
+    return _ARRAY.sub(r"\1", signature), _ARRAY.sub(r"\1", returned or "")
+
+
 def _read(_app: Sphinx, _page: str, source: list[str]) -> None:
     source[0] = plain(source[0])
 
@@ -49,5 +62,6 @@ def _read(_app: Sphinx, _page: str, source: list[str]) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Enter the change of sources."""
     app.connect("source-read", _read)
+    app.connect("autodoc-process-signature", _shorter)
     app.connect("autodoc-process-docstring", _escape_bars, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

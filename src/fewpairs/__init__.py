@@ -41,6 +41,11 @@ from fewpairs.similarity import (
 )
 
 if TYPE_CHECKING:
+    from fewpairs import datasets as datasets
+    from fewpairs import evaluation as evaluation
+    from fewpairs import report as report
+    from fewpairs import sklearn as sklearn
+    from fewpairs import testing as testing
     from fewpairs.run.jobs import duplicates, neighbors
     from fewpairs.run.match import match
     from fewpairs.similarity.asynchronous import from_async
@@ -111,7 +116,7 @@ _LAZY = {
     "paid": "fewpairs.similarity.paid",
     "train_pair_mlp": "fewpairs.similarity.pair_mlp.training",
 }
-_MODULES = ("datasets", "evaluation", "sklearn")
+_MODULES = ("datasets", "evaluation", "report", "sklearn", "testing")
 
 
 def __getattr__(name: str) -> Any:
@@ -126,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -67,7 +67,7 @@ def _text(part: Any) -> str:
     if callable(part) and hasattr(part, "__qualname__"):
         return f"{part.__module__}.{part.__qualname__}"
     try:
-        if shown is object.__repr__ or callable(part):
+        if shown is object.__repr__ or callable(part) or hasattr(shown, "short"):
             return type(part).__qualname__ + fingerprint(vars(part).items())
         return repr(sorted(part)) if isinstance(part, (set, frozenset)) else repr(part)
     except Exception:  # noqa: BLE001 - an item may refuse to be shown or sorted

@@ -268,6 +268,10 @@ class Matches:
         """Return a pyarrow Table; see `to_pandas`."""
         return as_arrow(self._columns("to_arrow", unmatched), "Matches")
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Let polars, Arrow and others make a table of it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_csv(self, path: str | PathLike[str], *, unmatched: bool = False) -> None:
         """Write a CSV file; see `to_pandas`."""
         columns = self._columns("to_csv", unmatched)

@@ -88,7 +88,8 @@ def _paid(matches: "Matches") -> str:
     left, right = matches.sides
     everything = left.n * (left.n - 1) // 2 if matches.one_set else left.n * right.n
     share = matches.evaluations / everything if everything else 1.0
-    words = f"{matches.evaluations:,} evaluations of {everything:,} pairs ({share:.2%})"
+    words = f"{matches.evaluations:,} evaluations of {everything:,} pairs"
+    words += f" ({share:.2%})" if share <= 1 else ", both orders counted"
     if matches.excluded:
         words += f"; {matches.excluded:,} cannot reach the threshold, by proof"
     return words

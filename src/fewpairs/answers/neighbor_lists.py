@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.answers.frames import as_arrow, as_pandas, as_polars
-from fewpairs.answers.sides import Side
+from fewpairs.answers.sides import Side, listed
 from fewpairs.answers.way import Way
+from fewpairs.cards import table_card
 from fewpairs.matrix.moments import Moments
 
 __all__ = ["Neighbors"]
+
+_SHOWN, _LETTERS = 12, 60  # rows of a card, and letters of a text in it
 
 
 # pandas makes a table of a dict and of nothing else that can be unpacked into two
@@ -50,7 +53,7 @@ class Neighbors(dict[Any, Any]):
     >>> found.to_pandas()[["item", "neighbor", "similarity"]].round(2)
       item neighbor  similarity
     0    a        c        0.93
-    1    b        c        0.24
+    1    b        a        0.38
     2    c        a        0.93
     """
 
@@ -75,7 +78,7 @@ class Neighbors(dict[Any, Any]):
 
     # --- a pair of arrays ------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[NDArray[Any]]:
         return iter((self.indices, self.similarities))
 
     def __len__(self) -> int:
@@ -155,6 +158,25 @@ class Neighbors(dict[Any, Any]):
 
     def __repr__(self) -> str:
         n, k = self.indices.shape
-        recall = "" if self.recall is None else f", recall about {self.recall:.2f}"
+        told = self.recall is None or (self.way is not None and self.way.exact)
+        recall = "" if told else f", recall about {self.recall:.2f}"
         way = "" if self.way is None else f"; {self.way}"
         return f"<Neighbors: {k} of each of {n:,} items{recall}{way}>"
+
+    def _repr_html_(self) -> str:
+        n, k = self.indices.shape
+        rows = max(1, _SHOWN // max(1, k)) if k else 0
+        head = Neighbors(
+            self.indices[:rows], self.similarities[:rows], sides=self.sides
+        )
+        columns = [[_short(v) for v in listed(c)] for c in head.values()]
+        title = repr(self)[1:-1] + (f"; of the first {rows}:" if rows < n else "")
+        return table_card(title, list(self.keys()), zip(*columns, strict=True))
+
+
+def _short(value: Any) -> str | float:
+    """Return what a table shows of a value; whole numbers are names, or ranks."""
+    if isinstance(value, float):
+        return value
+    text = str(value)
+    return text if len(text) <= _LETTERS else text[: _LETTERS - 1] + "…"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from fewpairs.answers.evaluated import Pairs
+from fewpairs.cards import card
 from fewpairs.checks import check_flag, check_number
 from fewpairs.errors import InputError
 
@@ -51,7 +52,7 @@ def check_target(call: str, recall: object, delta: object, guarantee: object) ->
     return Target(share, float(risk), strict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RecallCertificate:
     """How much of all matches was found: two statements, each with its own words.
 
@@ -109,6 +110,15 @@ class RecallCertificate:
 
     def __str__(self) -> str:
         return "; ".join(self.words())
+
+    def __repr__(self) -> str:
+        return f"<RecallCertificate: {self}>"
+
+    def _repr_html_(self) -> str:
+        certified = "certified" if self.certified else "not certified"
+        asked = "" if self.target.recall is None else f", {certified}"
+        lines = [f"{self.found:,} matches found{asked}", *self.words()]
+        return card("\n  ".join(lines))
 
     def words(self) -> list[str]:
         """Return what is claimed, a statement each."""

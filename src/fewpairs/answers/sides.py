@@ -99,7 +99,9 @@ def side_of(
     kept
         Rows that are compared, where a similarity drops some.
     """
-    names = getattr(given, "index", None) if hasattr(given, "iloc") else None
+    names: Any = getattr(given, "index", None) if hasattr(given, "iloc") else None
+    if hasattr(names, "to_flat_index"):
+        names = names.to_flat_index()  # of several levels: tuples
     held: dict[str, Any] = {}
     records = _mappings(items if column is None else given)
     table = column_names(given)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fewpairs.answers.across import refuse_two_sets
 from fewpairs.answers.frames import as_arrow, as_pandas, as_polars
-from fewpairs.cards import card
+from fewpairs.cards import table_card
 from fewpairs.checks import check_array
 from fewpairs.errors import InputError
 from fewpairs.plotting import axes_of
@@ -83,7 +83,13 @@ class Thresholds:
         )
 
     def _repr_html_(self) -> str:
-        return f"<pre>{card(str(self))}</pre>"
+        columns = (np.asarray(values).tolist() for values in vars(self).values())
+        rows = zip(*columns, strict=True)
+        return table_card("what thresholds give", list(vars(self)), rows)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Let polars, Arrow and others make a table of it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
 
 def thresholds(approx: Approximation, values: Sequence[float] | None) -> Thresholds:

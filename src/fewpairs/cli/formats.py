@@ -42,7 +42,7 @@ class Reading:
     quotes
         Whether quotes enclose fields of CSV files; if not, they are letters.
     empty
-        What becomes of rows without text: ``"error"`` or ``"skip"``.
+        What becomes of rows without text: ``"error"``, or ``"drop"`` or ``"skip"``.
     max_length
         The most characters of a text.
     cut
@@ -55,7 +55,7 @@ class Reading:
     kind: str | None = None
     encoding: str = "utf-8"
     delimiter: str | None = None
-    empty: Literal["error", "skip"] = "error"
+    empty: Literal["error", "drop", "skip"] = "error"
     max_length: int = 100_000
     cut: int | None = None
     quotes: bool = True

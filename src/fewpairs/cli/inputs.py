@@ -82,7 +82,7 @@ def parse(data: bytes, kind: str, name: str, how: Reading) -> Input:
         where = _listed([_row_name(row, kind) for row in empty])
         msg = (
             f"{name}: {len(empty):,} of {len(table.rows):,} rows have no text "
-            f"({where}). Pass --empty skip to leave them out."
+            f"({where}). Pass --empty drop to leave them out."
         )
         raise InputError(msg)
     if len(texts) < how.fewest:

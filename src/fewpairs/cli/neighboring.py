@@ -98,6 +98,8 @@ def neighbors(
         say.note(str(way))
     for i, near in found if wanted is not None and out is None else []:
         _show(texts, i, near, say, marked=way is None)
+    if way is None and wanted is not None and out is None:
+        say.note("values marked * were evaluated, the others are predicted")
     records = [
         (i, rank, j, value, exact, texts[i], texts[j])
         for i, near in found

@@ -95,8 +95,10 @@ Quotes = Annotated[
     ),
 ]
 Empty = Annotated[
-    Literal["error", "skip"],
-    typer.Option(help="What becomes of rows without text.", rich_help_panel=_INPUT),
+    Literal["error", "drop", "skip"],
+    typer.Option(
+        help="What becomes of rows without text; skip is drop.", rich_help_panel=_INPUT
+    ),
 ]
 MaxLength = Annotated[
     int,

@@ -11,12 +11,14 @@ from fewpairs.progress.meter import (
     Silence,
     Status,
 )
+from fewpairs.progress.notebook import NotebookProgress
 
 __all__ = [
     "EVALUATING",
     "Callback",
     "LogProgress",
     "Meter",
+    "NotebookProgress",
     "Progress",
     "RichProgress",
     "Silence",

@@ -1,4 +1,4 @@
-"""Bar: progress in a terminal or notebook."""
+"""Bar: progress in a terminal."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ __all__ = ["RichProgress"]
 
 
 class RichProgress(Meter):
-    """A bar in the terminal or notebook: evaluations, rate, time left, money."""
+    """A bar in the terminal: evaluations, rate, time left, money."""
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ from fewpairs.errors import InputError
 from fewpairs.progress.bar import RichProgress
 from fewpairs.progress.log import LogProgress
 from fewpairs.progress.meter import Callback, Progress, Silence
+from fewpairs.progress.notebook import NotebookProgress
 
 __all__ = ["as_progress"]
 
@@ -35,7 +36,11 @@ def _shown(unit: str) -> Progress:
     from rich.console import Console
 
     console = Console()
-    if console.is_terminal or console.is_jupyter:
+    if console.is_jupyter:
+        from IPython.display import display
+
+        return NotebookProgress(display, unit)
+    if console.is_terminal:
         return RichProgress(console, unit)
     return LogProgress(_write_line, unit)
 

@@ -32,6 +32,11 @@ def report(
     """Write one HTML file; see ``Approximation.report``."""
     call = "Approximation.report"
     file = Path(check_path(call, "path", path))
+    if not file.parent.is_dir():
+        msg = (
+            f"{call}: there is no folder {file.parent}. Make it first, or pass another."
+        )
+        raise InputError(msg)
     left, right = sides_of(approx)
     two_sets = approx.known.sides is not None
     texts = _texts(left, call, "texts") if texts is None else texts

@@ -59,6 +59,9 @@ def checked_arrays(get: Get, n: int) -> Get:
     return checked
 
 
+_MAY_BE_NONE = ("ceilings", "correction-levels")
+
+
 def _check_positions(name: str, array: NDArray[Any], n: int) -> None:
     whole = array.dtype.kind in "iu" and array.ndim == (2 if name == "held-out" else 1)
     if not whole or array.min(initial=0) < 0 or array.max(initial=0) >= n:
@@ -70,12 +73,12 @@ def _check_positions(name: str, array: NDArray[Any], n: int) -> None:
 
 
 def _check_finite(name: str, array: NDArray[Any]) -> None:
-    """Refuse NaN; infinity too, but in ceilings, where it stands for none."""
+    """Refuse NaN; infinity too, but in ceilings and levels, where it is none."""
     if array.dtype.kind != "f" or not array.size:
         return
     rows = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
     step = max(1, _ROWS // rows.shape[1])
-    wrong = np.isnan if name == "ceilings" else lambda part: ~np.isfinite(part)
+    wrong = np.isnan if name in _MAY_BE_NONE else lambda part: ~np.isfinite(part)
     for start in range(0, len(rows), step):
         bad = np.argwhere(wrong(rows[start : start + step]))
         if len(bad):

@@ -226,10 +226,12 @@ class Verbs(MatchVerbs, GrowthVerbs, LookingVerbs):
         clusters, n_clusters
             How many there are to be, instead of a threshold; two names for one thing.
         by
-            ``"average"``: average linkage. ``"components"``: connected components of
-            the graph of all pairs whose similarity is at least the threshold.
-            ``"spectral"``: normalized cuts of the graph of nearest neighbors into so
-            many ``clusters``, by scikit-learn.
+            ``"average"``: average linkage, which parts outliers before it parts
+            topics: a number of clusters of real texts is often one large and some of
+            single items. ``"components"``: connected components of the graph of all
+            pairs whose similarity is at least the threshold. ``"spectral"``: normalized
+            cuts of the graph of nearest neighbors into so many ``clusters``, none of
+            them tiny, by scikit-learn; for topics.
         of
             ``"factors"``: of the factored part with the exact entries, O(n·r) memory;
             see :class:`~fewpairs.answers.clustering.factored.FactoredPart` for what it

@@ -1,5 +1,6 @@
 """Given rows: what a caller passed as items, read once, with its names and gaps."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fewpairs.answers.sides import Side, check_names, side_of
-from fewpairs.errors import InputError
+from fewpairs.errors import FewpairsWarning, InputError
 from fewpairs.similarity.items import Items, as_items, column_names
 from fewpairs.similarity.missing import rows_present, without_missing
 from fewpairs.types import Indices
@@ -69,7 +70,8 @@ def read_rows(
     empty
         What becomes of missing texts: ``"error"`` or ``"drop"``.
     unique
-        Refuse a pandas index that repeats; else positions take its place.
+        Refuse a pandas index that repeats; else positions take its place, with a
+        warning.
     """
     if given is None and column is None and ids is None:
         without_missing(None, empty, call)
@@ -79,7 +81,7 @@ def read_rows(
     items, present = without_missing(every, empty, call, name=name)
     by_column = isinstance(ids, (str, int)) and not isinstance(ids, bool)
     if by_column:  # a column that is missing is told as any other
-        as_items(given, call, name=name, column=ids)
+        as_items(given, call, name=name, column=ids, option="ids")
     column_of_ids = ids if by_column else None
     side = side_of(given, every, len(every), column=column, ids=column_of_ids)
     if ids is not None and not by_column:
@@ -87,8 +89,16 @@ def read_rows(
     if ids is not None or unique:
         check_names(side, call, name, ids if by_column else None)
     elif not getattr(side.names, "is_unique", True):
+        warnings.warn(_repeats(call, name), FewpairsWarning, stacklevel=4)
         side = replace(side, names=None)
     return GivenRows(given, items, len(every), present, side)
+
+
+def _repeats(call: str, name: str) -> str:
+    return (
+        f"{call}: the index of {name} repeats, as after pandas.concat: results name "
+        f"rows by position. Pass {name}.reset_index(drop=True), or ids=."
+    )
 
 
 def _names(ids: Any, number: int, call: str, name: str) -> Sequence[Any]:

@@ -44,7 +44,7 @@ _PRICED = 64  # pairs that tell what money buys
 _FEWEST = 50  # pairs that tell what a prior explains, give or take a few per cent
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """What an approximation will cost, predicted from a timed sample.
 
@@ -100,9 +100,15 @@ class Plan:
     prior_r2: float | None
     rates: Rates
     way: Way
-    by_default: bool = field(repr=False)  # the default is what will be run
-    ledger: Ledger = field(repr=False, compare=False)
+    by_default: bool  # the default is what will be run
+    ledger: Ledger = field(compare=False)
     others: int | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"<Plan: {self.evaluations:,} of {self.exact_evaluations:,} evaluations, "
+            f"about {duration(self.seconds)}; {self.way}>"
+        )
 
     def _repr_html_(self) -> str:
         return card(str(self))
@@ -110,8 +116,8 @@ class Plan:
     def __str__(self) -> str:
         share = self.evaluations / self.exact_evaluations
         lines = {
-            "method": self.method,
-            "this budget": (
+            "method": "auto, the default" if self.by_default else self.method,
+            "budget": (
                 f"{self.evaluations:,} evaluations ({share:.2%}, {self.per_item:.3g} "
                 f"per item), {self.memory / 2**20:,.0f} MiB"
             ),
@@ -133,7 +139,7 @@ class Plan:
                 f"explains {self.prior_r2:.0%} of the differences of the sampled pairs"
             )
         lines["advice"] = str(self.way)
-        order = "method", "this budget", "evaluating", "computing", "expect", "prior"
+        order = "method", "budget", "evaluating", "computing", "expect", "prior"
         shown = [*(name for name in order if lines.get(name)), "all pairs", "advice"]
         shown.append("measured")
         body = [f"  {name:<11} {lines[name]}" for name in shown]

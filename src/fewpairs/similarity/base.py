@@ -318,6 +318,12 @@ class Similarity(ABC):
         """How receipts and messages call this similarity."""
         return type(self).__name__
 
+    def __repr__(self) -> str:
+        name, kind = self.name, type(self).__name__.removeprefix("_")
+        return name if name.startswith(kind) else f"{kind}({name})"
+
+    __repr__.short = True  # type: ignore[attr-defined]  # not all that it is made of
+
     def standing(self) -> tuple[list[Any], str]:
         """Return the objects it is made of in this process, and a hash of their state.
 

@@ -15,7 +15,7 @@ from fewpairs.types import Indices
 __all__ = ["Euclidean", "Exponential", "as_distance"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Exponential(Similarity):
     """exp(−γ·d(a, b)) of a distance d.
 
@@ -119,7 +119,7 @@ def as_distance(similarity: Similarity) -> Similarity:
     return _WordMovers(similarity) if isinstance(similarity, WMD) else similarity
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class _WordMovers(Similarity):
     """The distance of `WMD`, whatever its γ."""
 

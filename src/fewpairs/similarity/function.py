@@ -1,5 +1,6 @@
 """Any Python function as a similarity."""
 
+import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ def from_function(
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _FunctionSimilarity(Similarity):
     function: Callable[[Any, Any], Any]
     batched: bool
@@ -257,13 +258,18 @@ class _FunctionScorer(Scorer):
         return array[()]
 
     def _refuse(self, value: Any) -> Any:
-        raise _NotANumberError(f"{value!r:.60} of type {type(value).__name__}")
+        if inspect.iscoroutine(value):
+            value.close()
+            msg = "a coroutine; pass fewpairs.from_async(function), which awaits it"
+            raise _NotANumberError(msg)
+        what = f"{value!r:.60} of type {type(value).__name__}"
+        raise _NotANumberError(f"{what}; it must return one real number")
 
     def _describe(self, pair: tuple[int, int], error: Exception) -> str:
         a, b = (f"{self._items[t]!r:.40}" for t in pair)
         call = f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}])"
         if isinstance(error, _NotANumberError):
-            what = f"returned {error}; it must return one real number"
+            what = f"returned {error}"
         else:
             what = f"raised {type(error).__name__}: {error}"
         return f"{call} {what}. The items: {a} and {b}."

@@ -28,7 +28,12 @@ _VIEWS: tuple[type, ...] = (
 
 
 def as_items(
-    items: Any, call: str, *, name: str = "items", column: Any = None
+    items: Any,
+    call: str,
+    *,
+    name: str = "items",
+    column: Any = None,
+    option: str = "column",
 ) -> Items:
     """Return items as a list of its own, position by position.
 
@@ -47,6 +52,8 @@ def as_items(
     column
         Of a table, or of rows that are mappings: the column that holds the items; or a
         function that makes an item of a row, which it gets as a dict.
+    option
+        How messages name ``column``.
 
     Examples
     --------
@@ -56,7 +63,7 @@ def as_items(
     ['x', 'y']
     """
     if column is not None:
-        return _column(items, column, call, name)
+        return _column(items, column, call, name, option)
     if column_names(items) is not None:
         msg = f"{call}: {name} is {_table(items, takes_column=name in _COLUMNS)}"
         raise InputError(msg)
@@ -123,17 +130,18 @@ def column_names(items: Any) -> list[Any] | None:
     return None
 
 
-def _column(items: Any, column: Any, call: str, name: str) -> Items:
+def _column(items: Any, column: Any, call: str, name: str, option: str) -> Items:
     """Return one column of a table, or of rows that are mappings."""
     names = column_names(items)
     if callable(column):
         return _made_of_rows(items, names, column, call, name)
     if names is not None:
-        if not isinstance(column, (str, int)) or names.count(column) != 1:
+        if isinstance(column, bool) or names.count(column) != 1:
+            there = f"{', '.join(map(repr, names)):.200}"
             msg = (
-                f"{call}: column is {column!r:.60}; {name} is a {type(items).__name__} "
-                f"with the columns {', '.join(map(repr, names)):.200}. Name one of "
-                "them that comes once."
+                f"{call}: {option} is {column!r:.60}; {name} is a "
+                f"{type(items).__name__} with the columns {there}. Name one of them "
+                "that comes once, or pass a function that makes a text of a row."
             )
             raise InputError(msg)
         return as_items(items[column], call, name=name)
@@ -143,8 +151,8 @@ def _column(items: Any, column: Any, call: str, name: str) -> Items:
             isinstance(row, Mapping) and column in row
         ):
             msg = (
-                f"{call}: column is {column!r:.60}, and {name}[{t}] is {row!r:.60}. "
-                "column= takes a table, or rows that are dicts with that key."
+                f"{call}: {option} is {column!r:.60}, and {name}[{t}] is {row!r:.60}. "
+                f"{option}= takes a table, or rows that are dicts with that key."
             )
             raise InputError(msg)
     return [row[column] for row in rows]
@@ -176,6 +184,10 @@ def _made_of_rows(
 def _table(items: Any, *, takes_column: bool) -> str:
     """Say which table it is, and how to name what is meant of it."""
     names = [repr(name) for name in column_names(items) or []]
+    if not names and hasattr(items, "collect"):
+        return (
+            f"a {type(items).__name__}, a query that has not run. Pass its .collect()."
+        )
     shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
     one = names[0] if names else "'text'"
     named = " or rows with `column=`;" if takes_column else ""
@@ -191,7 +203,11 @@ def _refused(items: Any, call: str, name: str) -> InputError:
     cure += "[item]." if one else "list(items)."
     if isinstance(items, Set):
         cure = "It has no order. Pass a sequence with one entry per item, sorted."
+    elif isinstance(items, Mapping) and any(map(column_names, items.values())):
+        first = next(iter(items))
+        cure = f"Pass one of its tables, such as {name}[{first!r}], with `column=`."
     elif isinstance(items, Mapping):
         cure = f"Pass a sequence: list({name}.values()), or list({name})."
     kind = type(items).__name__
-    return InputError(f"{call}: {name} is {items!r:.60}, of type {kind}. {cure}")
+    shown = " ".join(f"{items!r:.60}".split())
+    return InputError(f"{call}: {name} is {shown}, of type {kind}. {cure}")

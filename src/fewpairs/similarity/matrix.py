@@ -133,7 +133,7 @@ def _asymmetric_pair(K: NDArray[Any]) -> tuple[int, int] | None:
     return (int(i[different[0]]), int(j[different[0]])) if different.size else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class _MatrixSimilarity(Similarity):
     matrix: NDArray[Any]
     symmetric: bool

@@ -114,7 +114,7 @@ def _content(item: Any) -> Hashable:
     return item if isinstance(item, str) else fingerprint([item])
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Remembered(Wrapping):
     """A similarity that asks a store first.
 

@@ -19,7 +19,7 @@ __all__ = ["TokenOverlap"]
 Kind = Literal["jaccard", "dice", "overlap", "cosine"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TokenOverlap(Similarity):
     """How much two sets of tokens have in common, between 0 and 1.
 

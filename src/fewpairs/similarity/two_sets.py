@@ -18,7 +18,7 @@ from fewpairs.types import Indices
 __all__ = ["TwoSets", "is_of_two_sets", "joined_items", "of_two_sets", "two_sets"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class TwoSets(Wrapping):
     """The similarity of m left items, then n right ones, as one list of m + n.
 

@@ -60,6 +60,10 @@ def unit_rows(prior: Any, n: int, call: str) -> NDArray[np.float32]:
     """Return embeddings of unit length, or say what is wrong with them."""
     try:
         X = np.asarray(prior)
+        if X.ndim == 1 and X.dtype == object and len(X) and np.ndim(X[0]) == 1:
+            X = np.asarray(
+                [np.asarray(row) for row in X]
+            )  # a column that holds vectors
     except ValueError:
         X = np.empty(0, dtype=object)
     if X.ndim != 2 or X.dtype.kind not in "biuf" or X.size == 0:

@@ -8,7 +8,7 @@ from fewpairs.similarity.base import Similarity
 __all__ = ["Wrapping"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Wrapping(Similarity):
     """A similarity around another one, whose facts are its own.
 

@@ -15,7 +15,8 @@ from fewpairs.run.approximate import approximate
 from fewpairs.similarity.base import Similarity
 from fewpairs.similarity.binding import as_similarity
 from fewpairs.similarity.exponential import Euclidean, Exponential, as_distance
-from fewpairs.similarity.items import as_items
+from fewpairs.similarity.items import as_items, column_names
+from fewpairs.similarity.missing import is_missing
 from fewpairs.similarity.remembered import Remembered, Store
 
 __all__ = ["SimilarityEstimator", "is_table"]
@@ -31,11 +32,23 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
 
     def items_of(self, X: Any, *, reset: bool) -> Any:
         """Return items: a checked array of numbers, or a list of anything else."""
+        name = type(self).__name__
+        if self.similarity is not None:
+            X = _column_of_texts(X, name)
         if self.similarity is None or is_table(X):
             least = 2 if reset else 1
             return self.validated(X, reset=reset, ensure_min_samples=least)
-        name = type(self).__name__
-        return as_items(X, name, name="X")
+        items = as_items(X, name, name="X")
+        gone = 0
+        if any(isinstance(item, str) for item in items):
+            gone = sum(is_missing(item) for item in items)
+        if gone:
+            msg = (
+                f"{name}: {gone:,} of {len(items):,} texts of X are missing. Fill them "
+                "first, such as by X.fillna(''): an estimator needs a row for each."
+            )
+            raise InputError(msg)
+        return items
 
     def validated(self, *data: Any, **options: Any) -> Any:
         """Return what scikit-learn makes of tables; its words, as an `InputError`."""
@@ -98,6 +111,25 @@ class SimilarityEstimator(BaseEstimator):  # type: ignore[misc]
             )
             raise InputError(msg)
         return approx
+
+
+def _column_of_texts(X: Any, name: str) -> Any:
+    """Return the only column of a table of texts; anything else as it is."""
+    names = column_names(X)
+    if not names or not len(X):
+        return X
+    texts = [one for one in names if isinstance(as_items(X[one], name)[0], str)]
+    if texts and len(names) == 1:
+        return X[texts[0]]
+    if texts:
+        msg = (
+            f"{name}: X is a {type(X).__name__} with the columns "
+            f"{', '.join(map(repr, names)):.200}, and one item a row is compared. Pass "
+            f"a column, X[{texts[0]!r}]; a ColumnTransformer takes its name, "
+            f"{texts[0]!r}."
+        )
+        raise InputError(msg)
+    return X
 
 
 def is_table(X: Any) -> bool:

@@ -75,18 +75,18 @@ function showTrust() {
     if (known.length) curveChart(byId("curve-error"), curve.points, "error", { label: "relative error, unread pairs", kind: "warm", mark: "neg" });
     else nothing(byId("curve-error"), "No held-out pairs to tell the error.");
     curveChart(byId("curve-recall"), curve.points, "recall", { label: `recall@${curve.neighbors}`, kind: "", mark: "pos", xlabel: "evaluations" });
-  } else {
-    byId("curve-recall").remove();
-    nothing(byId("curve-error"), "Too few landmarks (or all items are landmarks) to fit parts of them.");
-  }
+  } else byId("curve-error").closest(".card").remove();
+}
+
+// What needs landmarks has nothing to show of a run without them.
+function leaveOut(section) {
+  byId(section).remove();
+  document.querySelector(`nav a[href="#${section}"]`).parentElement.remove();
 }
 
 function showOdd(choose, items) {
   const words = byId("odd-words");
-  if (!data.worst.length) {
-    words.textContent = "Too few landmarks to tell which items are predicted badly.";
-    return;
-  }
+  if (!data.worst.length) return leaveOut("odd");
   words.textContent =
     "Their similarities to landmarks, hidden from the fit in turn, are predicted worst: figures are errors beside that of the median item. Look at them before you rely on predictions about them.";
   byId("odd-list").append(
@@ -108,7 +108,9 @@ function showOdd(choose, items) {
 function showInside() {
   const { spectrum, core } = data;
   const below = spectrum.filter((v) => v < 0).length;
-  if (spectrum.some((v) => v !== 0)) {
+  const something = spectrum.some((v) => v !== 0);
+  if (!something && !core) return leaveOut("inside");
+  if (something) {
     byId("spectrum-words").textContent = `${whole(spectrum.length)} eigenvalues by magnitude${below ? `, ${below} of them negative` : ", none of them negative"}. The circles and triangles tell the sign.`;
     spectrumChart(byId("spectrum"), spectrum);
   } else nothing(byId("spectrum"), "The low-rank part is zero.");
@@ -116,7 +118,7 @@ function showInside() {
     const negative = core.filter((v) => v < -1e-9 * Math.abs(core[0])).length;
     byId("core-words").textContent = `The block of ${whole(core.length)} landmarks among themselves, which the methods invert. ${negative ? `${percent(negative / core.length, 2)} of its eigenvalues are below 0; those near 0 make plain methods explode.` : "It has no negative eigenvalue."}`;
     coreChart(byId("core"), core);
-  } else nothing(byId("core"), "There are too few landmarks, or too many, for this picture.");
+  } else byId("core").closest(".card").remove();
 }
 
 function showReceipt() {
@@ -128,7 +130,7 @@ function showReceipt() {
     Method: data.method,
     Paid: `${whole(bill.evaluations)} of ${whole(bill.everything)} evaluations: ${spent.join(", ")}.`,
     Time: `${words.evaluating} evaluating (${words.each} each), ${words.computing} computing. All pairs would take ${words.exact}.`,
-    Result: `Rank ${whole(data.rank)}, ${whole(data.landmarks)} landmarks. Pairs that were read are returned exactly.`,
+    Result: `Rank ${whole(data.rank)}${data.landmarks ? `, ${whole(data.landmarks)} landmarks` : ""}. Pairs that were read are returned exactly.`,
     Error: c.error === null ? "Not certified." : c.doubt ? `Cannot tell: ${c.doubt}.` : `${figure(c.error, 4)}, 95 % interval ${figure(c.low, 4)} to ${figure(c.high, 4)}; R² ${figure(c.r2)}.`,
   };
   for (const [name, text] of Object.entries(lines)) byId("receipt-words").append(make("dt", {}, name), make("dd", {}, text));

@@ -153,9 +153,6 @@ class Judge(Similarity):
         if self.options is not None and not isinstance(self.options, Mapping):
             raise refuse(_CALL, "options", self.options, "fields of a request, or None")
 
-    def __repr__(self) -> str:
-        return f"Judge({self.model})"
-
     @property
     def bounds(self) -> tuple[float, float]:  # type: ignore[override]
         """The scale."""

@@ -47,7 +47,7 @@ def split_words(text: str) -> list[str]:
     return text.lower().translate(_PUNCTUATION).split()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class WMD(Similarity):
     """exp(−γ · word mover's distance) of two texts, exactly.
 

@@ -39,6 +39,7 @@ def word_vectors(source: Any) -> WordVectors:
     """
     if isinstance(source, WordVectors):
         return source
+    source = getattr(source, "wv", source)  # a trained model of gensim holds its own
     if hasattr(source, "key_to_index") and hasattr(source, "vectors"):  # gensim
         return _checked(list(source.key_to_index), np.asarray(source.vectors))
     if isinstance(source, tuple) and len(source) == 2:

@@ -162,8 +162,8 @@ class Candidates:
         what was read, nothing is in doubt about the first place.
         """
         best = best_values(known, len(self.score), 1)
-        read = best[np.isfinite(best)]
-        best = np.where(np.isfinite(best), best, read.min(initial=0.0))
+        some = np.isfinite(best)
+        best = np.where(some, best, best[some].min() if some.any() else 0.0)
         return self.choose(count, known, by=self.score - best, mixed=False)
 
     def _turns(self, score: NDArray[Any], mixed: bool | None) -> NDArray[np.int64]:

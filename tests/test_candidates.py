@@ -1,4 +1,4 @@
-"""Candidates: which unread pairs come first, and which may be the best of their item."""
+"""Candidates: which unread pairs come first, and which may be their item's best."""
 
 import numpy as np
 

@@ -6,8 +6,9 @@ look like it are read with a few more others, and fewer and fewer of them with m
 more (sequential halving, Karnin, Koren & Somekh 2013, "Almost optimal
 exploration in multi-armed bandits").
 
-All are read with the same few others: what is these others' own, often most of what
-similarities differ by, is then known well and hides no hub.
+Of two sets all are read with the same few others: what is these others' own, often most
+of what similarities differ by, is then known well and hides no hub. Of a set that has
+grown it is known of all old items.
 """
 
 from typing import Any
@@ -24,7 +25,7 @@ __all__ = ["read_hubs"]
 
 # One in so many items is read with so many others more, in four rounds.
 _ROUNDS = ((2, 1), (4, 2), (16, 4), (64, 8))
-_SAME = 16  # others that they are read with
+_SAME = 16  # left items that they are read with
 _HOPE = 1.0  # standard errors by which an item may be nearer than it looks
 _POWERS = 3  # of the prior
 _FEWEST = 0.5  # random pairs of a right item
@@ -34,28 +35,30 @@ Pairs = tuple[Indices, Indices, NDArray[Any]]
 
 
 def read_hubs(spending: Spending, prior: Prior, drawn: Pairs) -> Pairs:
-    """Read items that look like hubs with the same few others; return these pairs.
+    """Read items that look like hubs with others; return these pairs.
 
-    Right items of two sets, with left ones; of a set that has grown new items, with
-    any. ``drawn``: random pairs; where they are fewer than half of those items, nothing
-    is read. Evaluations: 1.4 for each of them, and 40 % of what is left, at most.
+    Right items of two sets, with the same few left ones; of a set that has grown new
+    items, with any. ``drawn``: random pairs; where they are fewer than half of those
+    items, nothing is read. Evaluations: 1.4 for each of them, and 40 % of what is left,
+    at most.
     """
     n, read = spending.n, spending.oracle.read
     partners, items = read.seekers
     if read.sides is None:
         items = items[~read.is_old(items)]
-    found: list[Pairs] = [tuple(part[:0] for part in drawn)]
+    else:
+        partners = np.sort(spending.rng.permutation(partners)[:_SAME])
+    found: list[Pairs] = [(drawn[0][:0], drawn[1][:0], drawn[2][:0])]
     most = int(_MOST * spending.left) // spending.calls
     if len(drawn[2]) < max(_FEWEST * len(items), 4 * _POWERS):
         most = 0
-    same = partners[np.sort(spending.rng.permutation(len(partners))[:_SAME])]
     for one_in, each in _ROUNDS:
         some = min(len(items) // one_in, most // each)
         if not some:
             continue
         high = _may_be(n, prior, [drawn, *found])[items]
         b = np.repeat(items[np.argsort(-high, kind="stable")[:some]], each)
-        a = same[spending.rng.integers(len(same), size=len(b))]
+        a = partners[spending.rng.integers(len(partners), size=len(b))]
         keys = np.minimum(a, b) * n + np.maximum(a, b)
         once = np.unique(keys, return_index=True)[1]
         once = once[read.unread(a[once], b[once]) & (a[once] != b[once])]
@@ -81,7 +84,7 @@ def _may_be(n: int, prior: Prior, several: list[Pairs]) -> NDArray[np.float64]:
     effects = fitted.solve()
     number = np.bincount(i, minlength=n) + np.bincount(j, minlength=n)
     unsure = effects.noise / (number + effects.noise / effects.spread)
-    return effects.items + _HOPE * np.sqrt(unsure)
+    return np.asarray(effects.items + _HOPE * np.sqrt(unsure))
 
 
 def _joined(several: list[Pairs]) -> Pairs:

@@ -31,6 +31,25 @@ def test_a_few_evaluations_per_left_item_find_what_is_near_all_of_them():
     assert np.mean(shares) > 0.85
 
 
+def test_what_is_put_first_of_a_left_item_was_read_as_a_rule():
+    exact = []
+    for seed in range(4):
+        K, prior, _ = world(seed)
+        approx = fp.approximate(None, K, budget="6/item", prior=prior, seed=seed)
+        first = approx.neighbors(1).indices[:, 0]
+        exact.append(approx.known.lookup(np.arange(M), M + first)[0].mean())
+    assert np.mean(exact) > 0.75
+
+
+def test_what_looks_like_a_hub_is_read_with_the_same_few_left_items():
+    K, prior, _ = world(0)
+    approx = fp.approximate(None, K, budget="6/item", prior=prior)
+    left = approx.known.ends(approx.known.scattered()[0])[0]
+    reads = np.sort(np.bincount(left, minlength=M))[::-1]
+    assert reads[15] > 3 * np.median(reads)
+    assert reads[20] < 3 * np.median(reads)
+
+
 def test_hubs_take_no_more_than_a_part_of_the_budget_where_there_are_none():
     K, prior, _ = world(0, hubs=0)
     approx = fp.approximate(None, K, budget="6/item", prior=prior)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest, largest_of_many
 from fewpairs.matrix.entries import Entries
-from fewpairs.methods.auto.grown_turns import places_in_lists
+from fewpairs.methods.auto.grown_turns import best_values, places_in_lists
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.types import Indices
@@ -56,12 +56,17 @@ class Candidates:
     taken: int = 0
 
     def choose(
-        self, count: int, known: Entries, *, by: NDArray[Any] | None = None
+        self,
+        count: int,
+        known: Entries,
+        *,
+        by: NDArray[Any] | None = None,
+        mixed: bool | None = None,
     ) -> PairInputs:
         """Return ``count`` unread pairs: every item's best, then its second best.
 
         By score, or by another (n, m) array. Pairs once chosen are not offered again.
-        Fewer come where fewer are left.
+        Fewer come where fewer are left. ``mixed``: how items take turns, if otherwise.
         """
         n, m = self.partner.shape
         score = self.score
@@ -74,7 +79,7 @@ class Candidates:
             top = _in_order(score, largest_of_many(score, depth))
             # By rank first: the best of every item, then the second best of every one;
             # among those of one rank by score, lest items be favored by their numbers.
-            across = self._turns(np.take_along_axis(score, top, axis=1))
+            across = self._turns(np.take_along_axis(score, top, axis=1), mixed)
             item = across.T.ravel()
             place = item * m + np.take_along_axis(top, across, axis=0).T.ravel()
             live = np.isfinite(score.ravel()[place])
@@ -150,9 +155,20 @@ class Candidates:
         orders = [(count - fewer, None), (fewer, self.cheap)]
         return self.choose_by_several(known, orders)
 
-    def _turns(self, score: NDArray[Any]) -> NDArray[np.int64]:
+    def choose_ahead(self, count: int, known: Entries) -> PairInputs:
+        """Return unread pairs that look most above the best one read of their item.
+
+        One of every item before a second one of any. Where what looks best is below
+        what was read, nothing is in doubt about the first place.
+        """
+        best = best_values(known, len(self.score), 1)
+        some = np.isfinite(best)
+        best = np.where(some, best, best[some].min() if some.any() else 0.0)
+        return self.choose(count, known, by=self.score - best, mixed=False)
+
+    def _turns(self, score: NDArray[Any], mixed: bool | None) -> NDArray[np.int64]:
         """Return in which order items take their turns, for every rank."""
-        if not self.mixed:
+        if not (self.mixed if mixed is None else mixed):
             return np.argsort(-score, axis=0)
         # Knuth's multiplicative hash: the same for every run.
         places = np.arange(len(score), dtype=np.int64) * 2_654_435_761 % (1 << 32)
@@ -162,16 +178,20 @@ class Candidates:
         return np.broadcast_to(order[:, None], score.shape)
 
     def choose_by_several(
-        self, known: Entries, orders: list[tuple[int, NDArray[Any] | None]]
+        self,
+        known: Entries,
+        orders: list[tuple[int, NDArray[Any] | None]],
+        ahead: int = 0,
     ) -> PairInputs:
         """Return unread pairs: so many by each of several arrays, one after another.
 
-        What one of them has no more of, the next one adds.
+        What one of them has no more of, the next one adds. ``ahead``: so many more that
+        may be the first of their items (`choose_ahead`).
         """
         if known.earlier is not None and known.earlier.new_of(known)[1]:
-            return self._choose_grown(known, orders)
-        chosen: list[PairInputs] = []
-        short = 0
+            return self._choose_grown(known, [*orders, (ahead, None)])
+        chosen = [self.choose_ahead(ahead, known)] if ahead else []
+        short = ahead - sum(map(len, chosen))
         for count, by in orders:
             wanted = count + short
             chosen.append(self.choose(wanted, known, by=by))

@@ -40,6 +40,7 @@ _RANGE = 0.01, 1.0  # quantiles of the candidates' priors, between which order c
 _FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
+_ROUNDS, _ROUNDS_ACROSS = (4, 2), (6, 3)  # and in every how many-th all are scored
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
@@ -236,7 +237,6 @@ class CorrectionScorer:
     """
 
     answers = False  # in doubt or at the top: it finds as much, and this is quicker
-    rounds, scores_all = 4, 2
 
     def __init__(
         self,
@@ -249,6 +249,7 @@ class CorrectionScorer:
     ) -> None:
         self._correcting = Correcting(features, n, rng, curve=curve, always=always)
         self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
+        self.rounds, self.scores_all = _ROUNDS_ACROSS if always else _ROUNDS
         self.correction: Correction | None = None
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.
         self.expands = 2 if n > EXACT else 0

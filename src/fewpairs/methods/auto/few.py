@@ -46,6 +46,8 @@ _BY_GOOD_PRIOR, _ENOUGH = (0.5, 0.5), 400
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
+# Share of a round of two sets for what may be the first of its left item.
+_AHEAD = 0.5
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 
@@ -87,9 +89,11 @@ class FewStage:
        right items that look near to most left ones are read more often (`hubs`).
     2. Rounds: a scorer learns from all that was read, candidates come from the model,
        the prior and neighbors of neighbors, and some are read, best of every item
-       first. The scorer is a student where training pays; then most of what is read
-       are pairs of which it is in doubt (`fewpairs.methods.auto.borderline`). Else it
-       is a correction of the model, in closed form (`Correcting`).
+       first; of two sets half of them where they may be the first of their left item
+       (`Candidates.choose_ahead`). The scorer is a student where training pays; then
+       most of what is read are pairs of which it is in doubt
+       (`fewpairs.methods.auto.borderline`). Else it is a correction of the model, in
+       closed form (`Correcting`).
     3. Held-out random pairs say in which region the student answers.
     """
 
@@ -303,8 +307,9 @@ class FewStage:
             found.score_anew(scorer.score, None if every else self._near(wanted))
             if scorer.expands and turn % scorer.expands == scorer.expands - 1:
                 found = expand(found, model, known, scorer.score, _HOPS)
-            orders = self._orders(found, wanted, turn, error)
-            inputs = found.choose_by_several(known, orders)
+            ahead = int(_AHEAD * wanted) if self._across else 0
+            orders = self._orders(found, wanted - ahead, turn, error)
+            inputs = found.choose_by_several(known, orders, ahead)
             if not len(inputs):
                 break
             inputs, values = spending.take(inputs)

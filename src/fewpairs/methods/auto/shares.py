@@ -9,7 +9,7 @@ _RANDOM = {
     "balanced": (3.0, 0.1, 0.75),
     "neighbors": (4.0, 0.05, 0.75),
     "entries": (3.0, 0.6, 0.9),
-    "across": (1.2, 0.08, 0.35),  # of two sets, where hubs are read beside (`hubs`)
+    "across": (1.2, 0.08, 0.25),  # of two sets, where hubs are read beside (`hubs`)
     "across, entries": (2.0, 0.6, 0.9),
 }
 # Pairs per item from which to twice which the share grows, with their root.

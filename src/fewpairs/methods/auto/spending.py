@@ -24,7 +24,7 @@ _PARTS = 8  # in which landmarks are bought where money or time may end
 _LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
 # Share that these 300 may be at most, of one set and of two: there, what is returned is
 # ordered by the model, and few evaluations per left item are for what it puts first.
-_LAST_FEW, _LAST_ACROSS = 0.35, 0.08
+_LAST_FEW, _LAST_ACROSS = 0.35, 0.04
 
 
 class Spending:

@@ -274,20 +274,27 @@ def test_what_was_not_confirmed_at_the_top_is():
 # --- curves that turn -----------------------------------------------------------------
 
 
-def test_a_curve_that_turns_orders_by_its_chord():
+def test_a_curve_that_turns_orders_with_its_chord():
     """It falls from .2 to .5: pairs of .3 must not come before those of .5."""
     turns = Curve(0.0, 1.0, np.array([0.1, 1.0, -3.0, 2.6]))
     x = np.linspace(0.2, 0.9, 20)
     assert np.any(np.diff(turns(x)) < 0)
-    rising = turns.rising(0.2, 0.9)
+    rising = turns.rising(x)
     assert np.all(np.diff(rising(x)) > 0)
     np.testing.assert_allclose(rising(x[[0, -1]]), turns(x[[0, -1]]))
 
 
 @pytest.mark.parametrize("weights", [[0.0, 1.0, 1.0], [0.0, -1.0], [2.0]])
 def test_a_curve_that_rises_or_falls_stays(weights):
-    curve = Curve(0.0, 1.0, np.array(weights))
-    assert curve.rising(0.0, 1.0) is curve
+    curve, x = Curve(0.0, 1.0, np.array(weights)), np.linspace(0, 1, 20)
+    np.testing.assert_allclose(curve.rising(x)(x), curve(x))
+
+
+def test_a_curve_that_hardly_turns_hardly_changes():
+    curve, x = Curve(0.0, 1.0, np.array([0.0, -0.01, 0.0, 5.0])), np.linspace(0, 1, 20)
+    rising = curve.rising(x)
+    assert np.all(np.diff(rising(x)) > 0)
+    assert np.abs(rising(x) - curve(x)).max() < 0.02 * np.ptp(curve(x))
 
 
 # --- after landmarks ------------------------------------------------------------------

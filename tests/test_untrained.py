@@ -150,12 +150,18 @@ def test_landmarks_are_bought_where_they_explain_what_the_prior_leaves(rank):
 
 def test_a_run_with_two_landmarks_grows_to_one_that_keeps_them():
     K, prior = low_rank_beside(1.5)
-    method = fp.Auto(student=False)
-    before = fp.approximate(None, K, method=method, budget=9_000, prior=prior)
-    after = before.grow(15_000)
-    assert set(before.model.landmarks) <= set(after.model.landmarks)
-    assert after.evaluations <= 15_000
-    assert quality(after, K)[1] > quality(before, K)[1] - 0.01
+    method, gained = fp.Auto(student=False), []
+    for seed in range(4):
+        before = fp.approximate(
+            None, K, method=method, budget=9_000, prior=prior, seed=seed
+        )
+        after = before.grow(15_000)
+        assert set(before.model.landmarks) <= set(after.model.landmarks)
+        assert after.evaluations <= 15_000
+        (recall, r2), (before_recall, before_r2) = quality(after, K), quality(before, K)
+        assert recall > before_recall
+        gained.append(r2 - before_r2)
+    assert np.mean(gained) > -0.01
 
 
 # --- the correction -------------------------------------------------------------------

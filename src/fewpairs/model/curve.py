@@ -10,7 +10,7 @@ __all__ = ["Curve"]
 
 _IN_RANGE = 1e-30, 1e30  # sizes of values in single precision
 _DEGREE = 3
-_LOOKED = 50  # places at which a curve is looked at, to tell whether it rises
+_SURE = 5.0  # times as much of a chord as makes a curve rise
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,29 @@ class Curve:
             out += x.dtype.type(coefficient)
         return np.asarray(out)
 
-    def rising(self, low: float, high: float) -> "Curve":
-        """Return this curve if it rises all the way between two values.
+    def rising(self, places: NDArray[Any]) -> "Curve":
+        """Return a curve that rises from each of these places to the next.
 
-        Else its chord there, if that rises: a cubic of a few random pairs may turn
-        where the most similar ones lie, and put them in the wrong order.
+        This one, mixed with more of its chord than that takes: a cubic of a few random
+        pairs may turn where the most similar ones lie, and put them in the wrong order.
+        One that rises, or whose chord falls, is returned as it is.
         """
-        at = np.linspace(low, high, _LOOKED)
+        at = np.unique(np.asarray(places, dtype=np.float64))
         levels = self(at)
         rise = float(levels[-1] - levels[0])
-        if not high > low or rise <= 0 or np.all(np.diff(levels) >= 0):
+        if len(at) < 2 or len(self) < 2 or rise <= 0:
             return self
-        return Curve(low, high - low, np.array([levels[0], rise]))
+        slope = rise / float(at[-1] - at[0])
+        steps, chord = np.diff(levels), slope * np.diff(at)
+        falls = steps < 0
+        if not falls.any():
+            return self
+        needed = float(np.max(-steps[falls] / (chord - steps)[falls]))
+        share = min(1.0, _SURE * needed)
+        mixed = (1 - share) * self.coefficients
+        mixed[0] += share * (float(levels[0]) + slope * (self.center - float(at[0])))
+        mixed[1] += share * slope * self.scale
+        return Curve(self.center, self.scale, mixed)
 
     @property
     def slope(self) -> float:

@@ -36,11 +36,11 @@ from fewpairs.model.training_pairs import TrainingPairs
 __all__ = ["Correcting", "CorrectionScorer"]
 
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
-_RANGE = 0.01, 1.0  # quantiles of the candidates' priors, between which order counts
+_PLACES = np.linspace(0.01, 1, 50)  # quantiles of the candidates' priors
 _FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
-_ROUNDS, _ROUNDS_ACROSS = (4, 2), (6, 3)  # and in every how many-th all are scored
+_ROUNDS, _ROUNDS_ACROSS = (4, 3), (6, 3)  # and in every how many-th all are scored
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
@@ -158,6 +158,18 @@ class Correcting:
             items=items,
         )
 
+    def place(self, found: Candidates) -> None:
+        """Take from candidates where the most similar of every item begin.
+
+        And which values of the prior are to be told apart: the curve shall rise there.
+        """
+        if self.curve is None or found.cheap is None:
+            return
+        cheap = found.cheap[np.isfinite(found.cheap)]
+        if len(cheap):
+            self.curve = self.curve.rising(np.quantile(cheap, _PLACES))
+        self.levels = levels_by(found, self.curve)
+
     def _bent(
         self,
         uniform: TrainingPairs,
@@ -255,18 +267,8 @@ class CorrectionScorer:
         self.expands = 2 if n > EXACT else 0
 
     def place(self, found: Candidates) -> None:
-        """Take from candidates where the most similar of every item begin.
-
-        And which values of the prior are to be told apart.
-        """
-        curve = self._correcting.curve
-        if curve is None or found.cheap is None:
-            return
-        cheap = found.cheap[np.isfinite(found.cheap)]
-        if len(cheap):
-            low, high = np.quantile(cheap, _RANGE)
-            curve = self._correcting.curve = curve.rising(float(low), float(high))
-        self._correcting.levels = levels_by(found, curve)
+        """Take from candidates where the most similar of every item begin."""
+        self._correcting.place(found)
 
     def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""

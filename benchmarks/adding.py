@@ -1,8 +1,9 @@
 """Adding in ten parts beside one run of the same evaluations.
 
 Items come in random order, a tenth at a time; the similarity counts how often each two
-are compared. Two ways to budget: as many pairs per new item as the first part had per
-item, which is the default of `add`; or the same share of the pairs that a part adds.
+are compared. Three ways to budget: as many pairs per new item as the first part had per
+item, which is the default of `add`; more of them as the set grows, by its square root;
+or the same share of the pairs that a part adds.
 
 `python -m benchmarks adding` runs what has no line in benchmarks/results/adding.jsonl,
 and writes docs/adding.md; `--data stsb --trained` the cells of one data set, again.
@@ -28,11 +29,17 @@ HERE = Path(__file__).parent
 RESULTS, PAGE = HERE / "results" / "adding.jsonl", HERE.parent / "docs" / "adding.md"
 PARTS, PER_ITEM, NEIGHBORS = 10, 50, 10
 SEEDS = (0, 1, 2)
-DEFAULT, SHARE = "default of add", "share"
+DEFAULT, ROOT, SHARE = "default of add", "growing", "share"
 CELLS = [
     *[
         (data, schedule, False, seed)
-        for data, schedule in (("stsb", DEFAULT), ("mrpc", DEFAULT), ("stsb", SHARE))
+        for data, schedule in (
+            ("stsb", DEFAULT),
+            ("mrpc", DEFAULT),
+            ("stsb", ROOT),
+            ("mrpc", ROOT),
+            ("stsb", SHARE),
+        )
         for seed in SEEDS
     ],
     ("stsb", DEFAULT, True, 0),
@@ -75,8 +82,10 @@ def measure(
         budget=share or f"{PER_ITEM}/item",
         seed=seed,
     )
-    for part in parts[1:]:
-        approx = approx.add(part.tolist(), prior=E[part], budget=share)
+    for number, part in enumerate(parts[1:], 2):
+        growing = int(PER_ITEM * number**0.5 * len(part))
+        budget = growing if schedule == ROOT else share
+        approx = approx.add(part.tolist(), prior=E[part], budget=budget)
     seconds = time.perf_counter() - started
     one = fp.approximate(
         order.tolist(),

@@ -46,6 +46,7 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 # landmarks. Where the prior says much, up to more: with a prior of texts, and without
 # training unless entries are all that counts, as re-ranking then is hard to beat.
 _FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (110.0, 0.3)
+_FEW_GROWN = 0.6  # of n, the same of a matrix that has grown: pairs per new item
 _WORTH_ASKING, _ASKED = 4_000, 150  # pairs; random ones that tell what a prior says
 _FEWEST_ACROSS = 20  # pairs of two sets
 # Of a budget for new items, what their entries there may take, alone and beside others.
@@ -277,9 +278,7 @@ class Auto(Method):
         prior = stage.prior  # of several, as what was read weighs them
         if prior is not None and not (confirmed or prior.asked):
             prior = None
-        usual = stage.per_item < (
-            _FEW[0] if spending.paid else min(_FEW[0], _FEW[1] * n)
-        )
+        usual = spending.paid or stage.per_item < min(_FEW[0], _FEW[1] * n)
         if beyond >= 0 and not (usual or stage.says_much):
             confirmed = False
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
@@ -326,14 +325,17 @@ class Auto(Method):
     def _few_limit(self, n: int, *, trains: bool, grown: int = 0) -> float:
         """Return the pairs per item up to which scattered pairs may come first.
 
-        ``grown``: what was paid for before items were added. What is few for all of a
-        matrix is no large share of the pairs with new items.
+        ``grown``: what was paid for before items were added. As many as are few for all
+        of a matrix are no large share of the pairs with new items, and columns of new
+        items are all that landmarks could be.
         """
         if self.prior is None:
             return 0.0
         limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
         limits += [] if trains else [_FEW_UNTRAINED]
-        return max(most if grown else min(most, share * n) for most, share in limits)
+        if grown:
+            return max(_FEW_GROWN * n, *(most for most, _ in limits), 0.0)
+        return max(min(most, share * n) for most, share in limits)
 
     def for_new_items(
         self, landmarks: Indices, fresh: Fresh, cost: Cost, allowance: int
@@ -348,7 +350,9 @@ class Auto(Method):
             paid = fresh.pairs_at(whole, cost)
             return replace(self, allowance=allowance - paid), whole
         each = fresh.items * cost.calls
-        few = 2 * allowance / each < self._few_limit(cost.n, trains=False, grown=1)
+        began = len(landmarks) >= _PILOT_LANDMARKS  # with landmarks
+        limit = self._few_limit(cost.n, trains=False, grown=1)
+        few = 2 * allowance / each < (min(limit, _FEW[0]) if began else limit)
         number = int((_BESIDE_FEW if few else _AT_LANDMARKS) * allowance / each)
         if few and len(landmarks) >= min(_PILOT_LANDMARKS, number + 1):
             number = 0  # they were bought for another way

@@ -474,3 +474,26 @@ def test_a_loaded_one_goes_on_with_its_store(tmp_path):
     again = loaded.add(NEW, prior=features(NEW))
     assert calls.calls.total() == before
     assert np.array_equal(again.dense(), first.dense())
+
+
+@pytest.mark.needs_data
+def test_more_pairs_for_new_items_find_more_of_their_neighbors(data_folder, stsb):
+    """Beyond some 55 pairs per new item as below: nothing else takes over."""
+    E = np.load(data_folder / "matrices" / "stsb_embeddings.npy").astype(np.float32)
+    some = np.random.default_rng(0).permutation(3_000)[:1_000]
+    K, E = stsb[np.ix_(some, some)], E[some]
+    similarity = fp.from_function(lambda a, b: float(K[a, b]), symmetric=True)
+    method = fp.Auto(student=False)
+    old, new = range(900), range(900, 1_000)
+    approx = fp.approximate(
+        old, similarity, method=method, prior=E[:900], budget="50/item"
+    )
+    truth = np.argpartition(-(K - 9 * np.eye(1_000)), 10, axis=1)[:, :10]
+
+    def found(per_item):
+        larger = approx.add(new, prior=E[900:], budget=100 * per_item)
+        known = larger.neighbors(10).indices
+        return (known[:, :, None] == truth[:, None]).any(axis=1)[900:].mean()
+
+    few, more, many = found(40), found(70), found(150)
+    assert few < more < many

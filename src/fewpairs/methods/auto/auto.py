@@ -350,9 +350,10 @@ class Auto(Method):
             paid = fresh.pairs_at(whole, cost)
             return replace(self, allowance=allowance - paid), whole
         each = fresh.items * cost.calls
-        began = len(landmarks) >= _PILOT_LANDMARKS  # with landmarks
         limit = self._few_limit(cost.n, trains=False, grown=1)
-        few = 2 * allowance / each < (min(limit, _FEW[0]) if began else limit)
+        if self.prior is not None and not self.prior.asked:
+            limit = min(limit, _FEW_OF_TEXTS[0])  # it may say nothing of new items
+        few = 2 * allowance / each < limit
         number = int((_BESIDE_FEW if few else _AT_LANDMARKS) * allowance / each)
         if few and len(landmarks) >= min(_PILOT_LANDMARKS, number + 1):
             number = 0  # they were bought for another way

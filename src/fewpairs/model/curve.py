@@ -70,6 +70,12 @@ class Curve:
         mixed[1] += share * slope * self.scale
         return Curve(self.center, self.scale, mixed)
 
+    def raised(self, by: float) -> "Curve":
+        """Return the same curve, higher by a constant."""
+        moved = np.array(self.coefficients, dtype=np.float64)
+        moved[0] += by
+        return Curve(self.center, self.scale, moved)
+
     @property
     def slope(self) -> float:
         """Slope of the curve at the prior's mean."""

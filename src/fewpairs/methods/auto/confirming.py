@@ -67,14 +67,14 @@ def _ranks(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.asarray((last - (number - 1) / 2)[place], dtype=np.float64)
 
 
-def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
-    """Buy what the prior puts first of a few items; return the values."""
+def tops_of(prior: Prior, spending: Spending) -> tuple[Indices, Indices, NDArray[Any]]:
+    """Buy what the prior puts first of a few items; return pairs and values."""
     n = spending.n
     items, others = _new_seekers(spending.oracle.read)
     most = int(0.1 * spending.left) // spending.calls
     number = min(_TOPS, most, (len(items) + 1) // 2)
     if not number:
-        return np.empty(0)
+        return items[:0], items[:0], np.empty(0)
     i = items[np.sort(spending.rng.permutation(len(items))[:number])]
     cheap = prior.block(i, others).astype(np.float32)
     cheap[i[:, None] == others] = -np.inf
@@ -82,7 +82,8 @@ def tops_of(prior: Prior, spending: Spending) -> NDArray[Any]:
     keys = np.unique(np.minimum(i, j) * n + np.maximum(i, j))
     i, j = keys // n, keys % n
     unread = spending.oracle.read.unread(i, j)
-    return spending.read(i[unread], j[unread])
+    i, j = i[unread], j[unread]
+    return i, j, spending.read(i, j)
 
 
 def _new_seekers(read: Entries) -> tuple[Indices, Indices]:

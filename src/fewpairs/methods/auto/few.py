@@ -17,6 +17,7 @@ from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_land
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
+from fewpairs.methods.auto.prior_curve import mended
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.shares import random_share
@@ -134,7 +135,7 @@ class FewStage:
         if confirms(self.prior, i, j, values, spending.rng):
             return True
         return (asked or across) and tops_stand_out(
-            tops_of(self.prior, spending), values
+            tops_of(self.prior, spending)[2], values
         )
 
     @property
@@ -203,6 +204,7 @@ class FewStage:
         )
         random = i[held:], j[held:], values[held:]
         model = regression.fit(*self._with_hubs(*random), columns)
+        model = mended(model, random, spending)
         profiles = regression.profiles
         del regression
         read = Read(TrainingPairs(), self._known_before(model, i, j))
@@ -219,10 +221,9 @@ class FewStage:
                 seconds=seconds,
                 rng=rng,
             )
-        across = self._across
         features = beside(item_features(self.prior, _OWN, rng), profiles)
         own = CorrectionScorer(
-            features, n, spending.rng, curve=model.curve, always=across
+            features, n, spending.rng, curve=model.curve, always=self._across
         )
         count = self.chosen = self._rounds(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"

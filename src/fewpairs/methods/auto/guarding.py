@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.methods.auto.prior_curve import population, prior_curve
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
@@ -24,6 +25,7 @@ _FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond 
 _ENOUGH = 200  # random pairs, of which a few can be left aside
 # Standard errors of its slope at which nothing but the order of predictions is kept.
 _DOUBT = 1.5
+_LESS = 0.3  # slope below which the prior's curve says more, if it has one
 _KNEE, _FEWEST_TOPS = 0.98, 50  # quantile of random pairs; pairs above it that tell
 FEWEST_LANDMARKS = 4
 
@@ -51,11 +53,7 @@ def guarded(
     low, high = _range(spending)
     model = replace(model, guard=Guard(0.0, 1.0, low, high))
     guess = model.pairs(i, j).astype(np.float64)
-    if model.ceilings is not None and len(truth):
-        free = replace(model, ceilings=None)
-        unbound = free.pairs(i, j).astype(np.float64)
-        if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
-            model, guess = free, unbound
+    model, guess = _without_ceilings(model, guess, i, j, truth)
     guard, verdict = _verdict(guess, truth, low, high)
     if guard is None and random is not None and len(truth) >= _ENOUGH:
         usual = _usual(truth)
@@ -73,7 +71,7 @@ def guarded(
             text = "; ".join(part for part in (described, *words, verdict) if part)
             return replace(model, guard=guard, words=text).lean()
         why = f"nothing predicts the pairs ({described})"
-        return _ordered(mean_of(spending, values, why), prior, i, j, values)
+        return _by_prior(mean_of(spending, values, why), prior, spending, described)
     if random is not None and guard.offset != 0:
         # A few last pairs tell the level less well than all that were drawn.
         before = model.pairs(random[0], random[1]).astype(np.float64)
@@ -82,9 +80,31 @@ def guarded(
         guard = guard._replace(offset=level - guard.slope * at)
     if tops is not None and guard.slope < 1:
         guard = _with_knee(guard, guess, *tops)
+    if random is not None and max(guard.slope, guard.steep) < _LESS and not in_order:
+        flat = mean_of(spending, np.concatenate([truth, random[2]]), "")
+        by_prior = _by_prior(flat, prior, spending, described)
+        if by_prior.guard is not None:  # it has a curve
+            return by_prior
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
     return replace(model, guard=guard, words=text).lean()
+
+
+def _without_ceilings(
+    model: Model,
+    guess: NDArray[Any],
+    i: Indices,
+    j: Indices,
+    truth: NDArray[Any],
+) -> tuple[Model, NDArray[Any]]:
+    """Take ceilings away where random pairs are predicted better without them."""
+    if model.ceilings is None or not len(truth):
+        return model, guess
+    free = replace(model, ceilings=None)
+    unbound = free.pairs(i, j).astype(np.float64)
+    if np.sum((unbound - truth) ** 2) < np.sum((guess - truth) ** 2):
+        return free, unbound
+    return model, guess
 
 
 def _with_knee(
@@ -147,27 +167,42 @@ def mean_of(spending: Spending, values: NDArray[Any], why: str) -> Model:
     return Model(low_rank, spending.landmarks.astype(np.int64), words)
 
 
-def _ordered(
-    model: Model,
-    prior: Prior | None,
-    i: Indices,
-    j: Indices,
-    values: NDArray[Any],
+def _by_prior(
+    flat: Model, prior: Prior | None, spending: Spending, described: str
 ) -> Model:
-    """Let a prior order what has one mean, by so little that it does no harm.
+    """Let a prior say of unread pairs what it can: its curve, or their order alone.
 
-    Random pairs may not confirm a prior that knows near-duplicates.
+    Random pairs may not confirm a prior that knows near-duplicates. Where its curve
+    says nothing it orders them, by so little that it does no harm.
     """
-    if prior is None or not len(i):
-        return model
+    i, j, read = spending.oracle.read.uncovered()
+    if prior is None or not len(read) or not read.std():
+        return flat
     cheap = prior.pairs(i, j).astype(np.float64)
     center, scale = float(cheap.mean()), float(cheap.std())
-    little = _LITTLE * float(values.std())
-    if not scale or not little:
-        return model
-    curve = Curve(center, scale, np.array([0.0, little]))
-    words = f"{model.words}, in the order of the prior"
-    return replace(model, prior=prior, curve=curve, proposer=prior, words=words)
+    if not scale:
+        return flat
+    found = prior_curve(cheap, read, population(prior, spending), hinged=True)
+    if found is None:
+        curve = Curve(center, scale, np.array([0.0, _LITTLE * float(read.std())]))
+        words = f"{flat.words}, in the order of the prior"
+        return replace(flat, prior=prior, curve=curve, proposer=prior, words=words)
+    guard = Guard(0.0, 1.0, *_range(spending))
+    if found.knee < np.inf:
+        level = float(flat.pairs(i[:1], j[:1])[0])
+        guard = guard._replace(knee=level + found.knee, steep=found.steep)
+    words = (
+        f"the prior's curve alone, fitted to {len(read):,} pairs, random and chosen "
+        f"ones ({described} predicts less)"
+    )
+    return replace(
+        flat,
+        prior=prior,
+        curve=found.curve,
+        proposer=prior,
+        guard=guard,
+        words=words,
+    )
 
 
 def _pooled(spending: Spending, mean: float, variance: float) -> float:

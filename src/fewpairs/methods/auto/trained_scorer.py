@@ -17,7 +17,7 @@ from fewpairs.similarity.priors import Prior
 
 __all__ = ["TrainedScorer"]
 
-# Rounds with a student, by purpose; of many items a round takes long.
+# Rounds with a student, by purpose; of many items a round takes long on the cores.
 _ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
 _ROUNDS["across, entries"] = _ROUNDS["entries"]
 _MANY, _ROUNDS_OF_MANY = 20_000, 8
@@ -62,10 +62,11 @@ class TrainedScorer:
         )
         oracle = spending.oracle
         pairs = spending.budget // spending.calls
-        each, most = _MORE_STEPS[trainer_of(oracle)]
+        by = trainer_of(oracle)
+        each, most = _MORE_STEPS[by]
         times = min(max(1, pairs // each), most)
         rounds = _ROUNDS[purpose]
-        if spending.n > _MANY:
+        if spending.n > _MANY and by != "torch":
             rounds = min(rounds, _ROUNDS_OF_MANY)
         steps = times * (rounds * _STEPS + _LAST_STEPS)
         timed = TimedTraining(student, oracle, seconds, steps, rng)

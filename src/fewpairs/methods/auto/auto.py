@@ -38,14 +38,17 @@ from fewpairs.types import Indices
 __all__ = ["Auto"]
 
 Purpose = Literal["balanced", "neighbors", "entries"]
-# Share of the budget that refinement may take, without a student and with one.
+# Share of the budget that refinement may take, without a student and with one. The
+# first is larger by the factor below up to so many pairs per item, and falls to what it
+# is at the next number: columns tell less of the most similar than single pairs do.
+_MORE_REFINED, _UP_TO, _DOWN_TO = 1.3, 150.0, 180.0
 _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 0.3)}
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
 # landmarks. Where the prior says much, up to more: with a prior of texts, and without
 # training unless entries are all that counts, as re-ranking then is hard to beat.
-_FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (110.0, 0.3)
+_FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (150.0, 0.3)
 _FEW_GROWN = 0.6  # of n, the same of a matrix that has grown: pairs per new item
 _WORTH_ASKING, _ASKED = 4_000, 150  # pairs; random ones that tell what a prior says
 _FEWEST_ACROSS = 20  # pairs of two sets
@@ -60,9 +63,9 @@ _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safel
 class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
-    With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (30 %
-    without training where the prior says much; 250 and 9 % with a prior of texts), or
-    where there are not enough for landmarks (`fewpairs.methods.auto.few`):
+    With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (150
+    and 30 % without training where the prior says much; 250 and 9 % with a prior of
+    texts), or where there are not enough for landmarks (`fewpairs.methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form. Without training there are more
@@ -254,8 +257,8 @@ class Auto(Method):
             )
         else:
             known = prior is not None and (prior.asked or work.says_much)
-            if not (confirmed and known):  # candidates are less likely right
-                refined *= 0.8
+            right = confirmed and known  # else candidates are less likely so
+            refined *= self._more_refined(spending) if right else 0.8
             refined *= work.refinement_pays()
             spending.buy_landmarks(spending.left - refined)
             model = work.low_rank()
@@ -361,6 +364,14 @@ class Auto(Method):
             number = 0
         whole = landmarks[:number]
         return replace(self, allowance=allowance - len(whole) * each), whole
+
+    def _more_refined(self, spending: Spending) -> float:
+        """Return how many times the usual share refinement gets without a student."""
+        if self.purpose != "balanced":
+            return 1.0
+        per_item = spending.per_item(spending.budget / spending.calls)
+        share = (_DOWN_TO - per_item) / (_DOWN_TO - _UP_TO)
+        return 1 + (_MORE_REFINED - 1) * min(max(share, 0.0), 1.0)
 
     def _student_pays(self, spending: Spending) -> bool:
         if self.student != "auto":

@@ -46,6 +46,7 @@ LONG = (
 OPTIONS = (
     "adding",
     "certificates",
+    "cross_encoder",
     "few",
     "retrieval",
     "larger",

@@ -5,26 +5,35 @@ on a CPU in float32, on a GPU in the same half precision as ours. Ours starts fr
 texts, as in every run: texts are tokenized once, and blocks are read many times.
 """
 
+import argparse
 import importlib.util
 import logging
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import fewpairs as fp
-from benchmarks import reranker_speed
+from benchmarks import fp8, reranker_speed
 from benchmarks.measure import best_of, table
 
 RUNS = 3
 CPU_BATCHES, GPU_BATCHES = (32, 64), (128, 512, 2_048)
 
 
-def run() -> None:
+def run(arguments: Sequence[str] = ()) -> None:
     """Print the ratios, or why there are none."""
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks cross_encoder", description=__doc__
+    )
+    parser.add_argument("--part", choices=("fp8",), help="everything unless given")
     title = "cross-encoder, STS-B dev sentences"
+    if parser.parse_args(arguments).part == "fp8":
+        _fp8()
+        return
     reason = why_not()
     if reason:
         print(f"\n{title}\n  skipped: {reason}")
@@ -53,9 +62,22 @@ def run() -> None:
     lengths = tokens_of(sentences())
     if torch.cuda.is_available():
         reranker_speed.gpu(lengths)
+        _fp8()
     else:
         print("  GPU, 3000 × 40 block: skipped, torch sees no GPU")
         reranker_speed.cpu(lengths)
+
+
+def _fp8() -> None:
+    """Print 8-bit products beside 16 bits, with what data there is."""
+    if (
+        not (models() / "stsb-cross-encoder").is_dir()
+        or "FEWPAIRS_DATA" not in os.environ
+    ):
+        fp8.run(None, None, None)
+        return
+    texts = sentences()
+    fp8.run(tokens_of(texts), str(models() / "stsb-cross-encoder"), texts)
 
 
 def _profile() -> list[tuple[str, float, str]]:

@@ -394,4 +394,5 @@ def _in_words(similarity: Similarity, cost: Cost, *, dropped: int) -> str:
         kind = "symmetric" if cost.calls == 1 else "averaged over both orders"
     diagonal = ", diagonal known" if cost.free_diagonal else ""
     left_out = f", {dropped:,} items dropped" if dropped else ""
-    return f"{similarity.name}, {kind}{diagonal}{left_out}"
+    remark = f"; {similarity.remark}" if similarity.remark else ""
+    return f"{similarity.name}, {kind}{diagonal}{left_out}{remark}"

@@ -318,6 +318,11 @@ class Similarity(ABC):
         """How receipts and messages call this similarity."""
         return type(self).__name__
 
+    @property
+    def remark(self) -> str:
+        """What receipts add to the name, of values that were asked to be less exact."""
+        return ""
+
     def __repr__(self) -> str:
         name, kind = self.name, type(self).__name__.removeprefix("_")
         return name if name.startswith(kind) else f"{kind}({name})"

@@ -55,6 +55,11 @@ class Wrapping(Similarity):
         """The similarity's own."""
         return self.similarity.name
 
+    @property
+    def remark(self) -> str:
+        """The similarity's own."""
+        return self.similarity.remark
+
     def standing(self) -> tuple[list[Any], str]:
         """As the similarity's."""
         return self.similarity.standing()

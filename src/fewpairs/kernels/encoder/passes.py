@@ -15,7 +15,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-__all__ = ["LONGEST", "add_norm", "attend", "attend_first", "embed_norm"]
+__all__ = ["LONGEST", "add_norm", "attend", "attend_first", "embed_norm", "tiles"]
 
 LONGEST = 128  # tokens of a pair whose scores fit into registers
 
@@ -153,7 +153,7 @@ def add_norm(x: Any, y: Any, norm: Any) -> Any:
     """Return the layer norm of the rows of x + y."""
     rows, width = x.shape
     out = x.new_empty(x.shape)
-    block, tile = _tiles(width)
+    block, tile = tiles(width)
     _add_norm[(triton.cdiv(rows, tile),)](
         x, y, norm.weight, norm.bias, out, rows, norm.eps, width, block, tile
     )
@@ -169,7 +169,7 @@ def embed_norm(ids: Any, kinds: Any, places: Any, tables: Any, norm: Any) -> Any
     words, types, spots, first = tables
     rows, width = len(ids), words.shape[1]
     out = words.new_empty(rows, width)
-    block, tile = _tiles(width)
+    block, tile = tiles(width)
     typed = kinds is not None
     _embed_norm[(triton.cdiv(rows, tile),)](
         ids,
@@ -223,7 +223,7 @@ def attend_first(
     return out
 
 
-def _tiles(width: int) -> tuple[int, int]:
+def tiles(width: int) -> tuple[int, int]:
     """Return how many columns and rows a program takes: a warp per row or two."""
     block = triton.next_power_of_2(width)
     return block, max(1, 2_048 // block)

@@ -2,14 +2,43 @@
 
 from typing import Any
 
-__all__ = ["LONGEST", "add_norm", "attend", "attend_first", "embed_norm"]
+__all__ = [
+    "LARGEST",
+    "LONGEST",
+    "add_norm",
+    "add_norm_quantized",
+    "attend",
+    "attend_first",
+    "embed_norm",
+    "quantize",
+]
 
 LONGEST = 1 << 31  # tokens of a pair: no limit
+LARGEST = 448.0  # that e4m3 holds: four bits of exponent, three of mantissa
 
 
 def add_norm(x: Any, y: Any, norm: Any) -> Any:
     """Return the layer norm of the rows of x + y."""
     return norm(x + y)
+
+
+def quantize(x: Any, *, gelu: bool = False) -> tuple[Any, Any]:
+    """Return rows as 8-bit numbers and their scales, of x or of its GELU (by tanh)."""
+    import torch
+    from torch.nn import functional
+
+    numbers = x.float()
+    if gelu:
+        numbers = functional.gelu(numbers, approximate="tanh")
+    scales = numbers.abs().amax(dim=1, keepdim=True).clamp_min(1e-12) / LARGEST
+    small = (numbers / scales).clamp(-LARGEST, LARGEST)
+    return small.to(torch.float8_e4m3fn), scales
+
+
+def add_norm_quantized(x: Any, y: Any, norm: Any) -> tuple[Any, Any, Any]:
+    """Return the layer norm of the rows of x + y, its 8-bit numbers and scales."""
+    out = norm(x + y)
+    return (out, *quantize(out))
 
 
 def embed_norm(ids: Any, kinds: Any, places: Any, tables: Any, norm: Any) -> Any:

@@ -31,6 +31,12 @@ from fewpairs.similarity.causal_reranker.two_logits import TwoLogits
 from fewpairs.similarity.cross_encoder.batch_scorers import BatchScorer
 from fewpairs.similarity.cross_encoder.batched_scorer import BatchedScorer
 from fewpairs.similarity.cross_encoder.bert_forward import agree
+from fewpairs.similarity.cross_encoder.fp8 import (
+    check_fp8,
+    deviation_of,
+    probe_pairs,
+    swap_linears,
+)
 from fewpairs.similarity.cross_encoder.loading import require
 from fewpairs.similarity.cross_encoder.options import choose_devices
 from fewpairs.similarity.cross_encoder.pair_batches import Batch
@@ -39,9 +45,9 @@ from fewpairs.types import Indices
 
 __all__ = ["CausalReranker"]
 
-Precision = Literal["float32", "float16", "bfloat16"]
+Precision = Literal["float32", "float16", "bfloat16", "fp8"]
 # What a score may differ by in another batch, or on another machine.
-_ROUNDING = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+_ROUNDING = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "fp8": 1e-1}
 _LONGEST = 8_192  # tokens, as the model cards have it
 _CALL = "fewpairs.CausalReranker"
 
@@ -78,8 +84,11 @@ class CausalReranker(Similarity):
         ``"cpu"``, ``"cuda"`` (all GPUs), ``"cuda:1"``…; ``None`` takes the GPUs where
         there are any.
     dtype
-        On a GPU ``"bfloat16"``, ``"float16"`` or ``"float32"``, on a CPU ``"float32"``;
-        ``None`` takes the first of these.
+        On a GPU ``"bfloat16"``, ``"float16"``, ``"float32"`` or ``"fp8"``, on a CPU
+        ``"float32"``; ``None`` takes the first of these. fp8 is quicker and less exact,
+        and needs compute capability 8.9 or above; how far it puts scores off is
+        measured on pairs of the first texts, and is in the scorer's ``backend`` and
+        ``deviation`` and in the receipt.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.
@@ -136,9 +145,8 @@ class CausalReranker(Similarity):
         check_whole(_CALL, "max_length", max_length, least=1, none=True)
         self.symmetric = self.proven = check_flag(_CALL, "symmetric", symmetric)
         local_files_only = check_flag(_CALL, "local_files_only", local_files_only)
-        loaded = load_causal(
-            self.path, dtype=self.dtype, local_files_only=local_files_only
-        )
+        stored = "bfloat16" if self.dtype == "fp8" else self.dtype
+        loaded = load_causal(self.path, dtype=stored, local_files_only=local_files_only)
         kind = str(loaded.model.config.model_type)
         self.template = choose_template(template, self.path, kind)
         self.instruction = instruction_of(self.template, instruction)
@@ -166,6 +174,12 @@ class CausalReranker(Similarity):
     def name(self) -> str:
         """The call that makes this similarity."""
         return f"CausalReranker({self.path!r})"
+
+    @property
+    def remark(self) -> str:
+        """How far 8-bit products put scores off, once there were texts."""
+        first = self._forwards.get(0)
+        return str(first.deviation or "") if first is not None else ""
 
     def identify(self) -> Iterable[Any]:
         """Return the model and what decides its values."""
@@ -196,11 +210,15 @@ class CausalReranker(Similarity):
             zip(self._devices, self._models, strict=True)
         ):
             assembler = PromptAssembler(prompts, device)
+            tokens = self.batch_tokens or _free_tokens(device, model.config)
             if t not in self._forwards:
                 with torch.inference_mode():
-                    self._forwards[t] = self._way(model, prompts, assembler)
+                    forward = self._way(model, prompts, assembler)
+                    if self.dtype == "fp8":
+                        exact = BatchScorer(assembler, forward, tokens, call=_CALL)
+                        forward = self._fp8_way(model, prompts, exact)
+                self._forwards[t] = forward
             forward = self._forwards[t]
-            tokens = self.batch_tokens or _free_tokens(device, model.config)
             scorers.append(BatchScorer(assembler, forward, tokens, call=_CALL))
         return scorers
 
@@ -220,6 +238,28 @@ class CausalReranker(Similarity):
         if shared is not None:
             shared.give_up()
         return whole
+
+    def _fp8_way(self, model: Any, prompts: PromptTokens, exact: BatchScorer) -> Any:
+        """Return the same pass with 8-bit products, and how far from it that is."""
+        import torch
+
+        i, j = probe_pairs(len(prompts.left.lengths))
+        table = np.stack([i, j, prompts.kept(i, j)[0]])
+        longest = int((prompts.left.lengths[i] + table[2]).max()) + len(prompts.tail)
+        batch = Batch(0, len(i), len(prompts.header) + longest, full=False)
+
+        def scores(scorer: BatchScorer) -> Any:
+            done = scorer.score(table, batch)
+            return self.finish(torch.cat([r.scores for r in done]))
+
+        expected = scores(exact)
+        swap_linears(model.get_decoder(), _CALL, self.path)
+        way: Any = type(exact.forward)
+        forward = way(model, prompts.header, TwoLogits(model, self._tokens))
+        forward.backend += ", 8-bit floating point"
+        small = BatchScorer(exact.assembler, forward, exact.tokens, call=_CALL)
+        forward.deviation = deviation_of(scores(small), expected)
+        return forward
 
     def finish(self, logits: Any) -> Any:
         """Turn logits of no and yes into similarities, in float32."""
@@ -288,6 +328,9 @@ def _probe(prompts: PromptTokens) -> NDArray[np.int64]:
 
 def _precision(dtype: Any, devices: list[Any]) -> str:
     """Return the precision that is asked for, or the one that suits the device."""
+    if dtype == "fp8":
+        check_fp8(_CALL, devices)
+        return "fp8"
     kind = devices[0].type
     # Half precision on a CPU is slow or, where its matrix instructions are announced
     # and then forbidden (some virtual machines), ends the process.

@@ -14,6 +14,7 @@ from fewpairs.similarity.causal_reranker.fused_norms import fuse_norms
 from fewpairs.similarity.causal_reranker.prompts import PromptTokens
 from fewpairs.similarity.causal_reranker.shared_attention import Layout, enter
 from fewpairs.similarity.cross_encoder.flat_pairs import spread
+from fewpairs.similarity.cross_encoder.fp8 import Deviation
 from fewpairs.similarity.cross_encoder.pair_batches import Batch
 
 __all__ = ["PromptAssembler", "PromptBatch", "SharedForward", "WholeForward"]
@@ -69,6 +70,7 @@ class SharedForward:
     """
 
     backend = "transformers' layers, shared prefixes"
+    deviation: Deviation | None = None
 
     def __init__(self, model: Any, header: NDArray[np.int32], answers: Any) -> None:
         self._model, self._answers = model, answers
@@ -151,6 +153,7 @@ class WholeForward:
     """The model's own forward pass over whole prompts."""
 
     backend = "transformers, whole prompts"
+    deviation: Deviation | None = None
 
     def __init__(self, model: Any, header: NDArray[np.int32], answers: Any) -> None:
         self._model, self._header, self._answers = model, header, answers

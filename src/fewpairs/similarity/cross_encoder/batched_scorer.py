@@ -16,6 +16,7 @@ from fewpairs.similarity.cross_encoder.batch_scorers import (
     Result,
     run_batch_scorers,
 )
+from fewpairs.similarity.cross_encoder.fp8 import Deviation
 from fewpairs.similarity.cross_encoder.pair_batches import Batch
 from fewpairs.types import Indices
 
@@ -31,6 +32,9 @@ class BatchedScorer(Scorer):
         Texts that are over the model's length by themselves.
     truncated
         Pairs that were cut to the model's length so far, orders counted singly.
+    deviation
+        How far 8-bit products put scores off, measured on pairs of these texts;
+        ``None`` in other precisions.
     """
 
     dtype = np.dtype(np.float32)
@@ -56,6 +60,9 @@ class BatchedScorer(Scorer):
         first = batch_scorers[0]
         how = getattr(first.forward, "backend", "transformers")
         self.backend = f"{how}, on {first.assembler.device}"
+        self.deviation: Deviation | None = getattr(first.forward, "deviation", None)
+        if self.deviation is not None:
+            self.backend += f"; {self.deviation}"
         if self.long_texts:
             self._warn(f"{self.long_texts:,} of {self.n:,} texts are", stacklevel=6)
 

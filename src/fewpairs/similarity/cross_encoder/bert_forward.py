@@ -21,6 +21,7 @@ from fewpairs.similarity.cross_encoder.products import (
     Int8Linear,
     Linear,
     PackedLinear,
+    Product,
 )
 
 __all__ = [
@@ -53,7 +54,7 @@ def forward_of(model: Any, probes: list[PaddedInputs]) -> Forward:
     return plain
 
 
-def lean_forward(model: Any, product: type[Linear]) -> "BertForward | ModernForward":
+def lean_forward(model: Any, product: Product) -> "BertForward | ModernForward":
     """Return the lean forward pass for a model's family, made of such products.
 
     Raises ``AttributeError`` for a family that has none.
@@ -108,7 +109,7 @@ class BertForward:
     is built differently, or is not of the device and precision that the product is for.
     """
 
-    def __init__(self, model: Any, product: type[Linear]) -> None:
+    def __init__(self, model: Any, product: Product) -> None:
         parts = parts_of(model)
         self._embed, self._classify = parts.embed, parts.classify
         self._attention = product.attention

@@ -3,12 +3,12 @@
 from typing import Any
 
 from fewpairs.similarity.cross_encoder.encoder_parts import EncoderParts, LayerParts
-from fewpairs.similarity.cross_encoder.products import Linear
+from fewpairs.similarity.cross_encoder.products import Product
 
 __all__ = ["Layer", "attend", "layers_of"]
 
 
-def layers_of(parts: EncoderParts, product: type[Linear]) -> "list[Layer]":
+def layers_of(parts: EncoderParts, product: Product) -> "list[Layer]":
     """Return the layers of an encoder, made of such products."""
     *others, last = parts.layers
     layers = [Layer(layer, product) for layer in others]
@@ -19,7 +19,7 @@ class Layer:
     """One layer: attention, then the feed-forward part, each with its residual."""
 
     def __init__(
-        self, layer: LayerParts, product: type[Linear], *, last: bool = False
+        self, layer: LayerParts, product: Product, *, last: bool = False
     ) -> None:
         import torch
 

@@ -13,7 +13,7 @@ from typing import Any
 from fewpairs.similarity.cross_encoder.encoder_parts import encoder_of
 from fewpairs.similarity.cross_encoder.layers import attend
 from fewpairs.similarity.cross_encoder.pair_assembly import PaddedInputs
-from fewpairs.similarity.cross_encoder.products import Linear
+from fewpairs.similarity.cross_encoder.products import Product
 
 __all__ = ["ModernForward"]
 
@@ -25,7 +25,7 @@ class ModernForward:
     is built differently, or is not of the device and precision that the product is for.
     """
 
-    def __init__(self, model: Any, product: type[Linear]) -> None:
+    def __init__(self, model: Any, product: Product) -> None:
         encoder = encoder_of(model)
         self._embeddings, self._rotary = encoder.embeddings, encoder.rotary_emb
         self._layers = [_ModernLayer(layer, product) for layer in encoder.layers]
@@ -79,7 +79,7 @@ class ModernForward:
 class _ModernLayer:
     """One layer: attention and the gated feed-forward part, each after a norm."""
 
-    def __init__(self, layer: Any, product: type[Linear]) -> None:
+    def __init__(self, layer: Any, product: Product) -> None:
         attention, feed = layer.attn, layer.mlp
         self.kind = layer.attention_type
         width = int(attention.head_dim)

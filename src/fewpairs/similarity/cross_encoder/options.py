@@ -6,6 +6,7 @@ import numpy as np
 
 from fewpairs.checks import shown
 from fewpairs.errors import InputError
+from fewpairs.similarity.cross_encoder.fp8 import check_fp8
 from fewpairs.similarity.cross_encoder.loading import Classifier, default_activation
 from fewpairs.similarity.cross_encoder.pair_batches import PairTemplate
 
@@ -43,6 +44,9 @@ def choose_devices(device: str | None, call: str = _CALL) -> list[Any]:
 
 def choose_precision(dtype: str | None, devices: list[Any]) -> str:
     """Return the precision that is asked for, or the one that suits the device."""
+    if dtype == "fp8":
+        check_fp8(_CALL, devices)
+        return dtype
     kind = devices[0].type
     # Half precision on a CPU is slow or, where its matrix instructions are announced
     # and then forbidden (some virtual machines), ends the process.

@@ -7,18 +7,25 @@ residual with its norm, and attention, which looks at one pair at a time.
 
 from typing import Any
 
-from fewpairs.similarity.cross_encoder.bert_forward import agree
+from fewpairs.errors import InputError
+from fewpairs.similarity.cross_encoder.bert_forward import (
+    BertForward,
+    agree,
+    lean_forward,
+)
 from fewpairs.similarity.cross_encoder.encoder_parts import parts_of
+from fewpairs.similarity.cross_encoder.fp8 import Fp8Products
 from fewpairs.similarity.cross_encoder.layers import Layer, layers_of
+from fewpairs.similarity.cross_encoder.modern_forward import ModernForward
 from fewpairs.similarity.cross_encoder.packed_pairs import PackedAssembler, PackedInputs
 from fewpairs.similarity.cross_encoder.pair_batches import (
     Batch,
     PairTemplate,
     TokenTable,
 )
-from fewpairs.similarity.cross_encoder.products import HalfLinear, Linear
+from fewpairs.similarity.cross_encoder.products import HalfLinear, Product
 
-__all__ = ["PackedForward", "packed_way"]
+__all__ = ["PackedForward", "fp8_forward", "packed_way"]
 
 
 def packed_way(
@@ -47,6 +54,27 @@ def packed_way(
     return (assembler, forward) if same else None
 
 
+def fp8_forward(model: Any, forward: Any, name: str) -> Any:
+    """Return the same forward pass with 8-bit products.
+
+    Raises ``InputError`` for a model that has no fast one, or of odd widths.
+    """
+    why = "no fast one gives what the model gives"
+    try:
+        if isinstance(forward, PackedForward):
+            return PackedForward(model, forward.passes, Fp8Products())
+        if isinstance(forward, (BertForward, ModernForward)):
+            return lean_forward(model, Fp8Products())
+    except AttributeError as error:
+        why = str(error)
+    msg = (
+        "fewpairs.CrossEncoder: dtype 'fp8' is for models with a fast forward pass and "
+        f"widths that are multiples of 16, not for {name!r} ({why}). Pass 'float16' or "
+        "'bfloat16'."
+    )
+    raise InputError(msg)
+
+
 class PackedForward:
     """The forward pass of a classifier of two layers or more.
 
@@ -54,22 +82,20 @@ class PackedForward:
     the model is built differently.
     """
 
-    backend = "torch and Triton, packed pairs, half precision"
-
-    def __init__(
-        self, model: Any, passes: Any, product: type[Linear] = HalfLinear
-    ) -> None:
+    def __init__(self, model: Any, passes: Any, product: Product = HalfLinear) -> None:
         parts = parts_of(model)
         *self._layers, self._last = layers_of(parts, product)
         if not self._layers or parts.tables is None or self._last.relative is not None:
             msg = "a single layer, other embeddings, or attention by distance"
             raise AttributeError(msg)
         self._tables, self._classify = parts.tables, parts.classify
-        self._passes = passes
+        self.passes = passes
+        self._add_norm = product.add_norm or passes.add_norm
+        self.backend = f"torch and Triton, packed pairs, {product.words}"
 
     def __call__(self, inputs: PackedInputs) -> Any:
         """Return the logits, shape (pairs, labels)."""
-        tables, passes = self._tables, self._passes
+        tables, passes = self._tables, self.passes
         # A model with one type has no row for a second one.
         types = inputs.types if len(tables.rows[1]) > 1 else None
         x = passes.embed_norm(
@@ -79,12 +105,12 @@ class PackedForward:
             x = tables.narrow(x)
         for layer in self._layers:
             mixed = self._attend(layer.parts(x), inputs, layer)
-            x = layer.rest(x, mixed, add_norm=passes.add_norm)
+            x = layer.rest(x, mixed, add_norm=self._add_norm)
         last, starts = self._last, inputs.starts
         first = x.index_select(0, starts[:-1])
         query, both = last.query(first), last.key_value(x)
         mixed = self._attend_first(query, both, inputs, last)
-        x = last.rest(first, mixed, add_norm=passes.add_norm)
+        x = last.rest(first, mixed, add_norm=self._add_norm)
         return self._classify(x[:, None])
 
     def warm_up(self, assembler: PackedAssembler) -> None:
@@ -102,8 +128,8 @@ class PackedForward:
                 self(assembler.blank(3, length - length % 2 - 1))
 
     def _attend(self, parts: Any, inputs: PackedInputs, layer: Layer) -> Any:
-        if inputs.longest <= self._passes.LONGEST:
-            return self._passes.attend(
+        if inputs.longest <= self.passes.LONGEST:
+            return self.passes.attend(
                 parts, inputs.starts, heads=layer.heads, longest=inputs.longest
             )
         q, k, v = parts.view(len(parts), 3, layer.heads, -1).unbind(1)
@@ -116,8 +142,8 @@ class PackedForward:
         import torch
 
         starts, longest = inputs.starts, inputs.longest
-        if longest <= self._passes.LONGEST:
-            return self._passes.attend_first(
+        if longest <= self.passes.LONGEST:
+            return self.passes.attend_first(
                 query, parts, starts, heads=layer.heads, longest=longest
             )
         q = query.view(len(query), layer.heads, -1)

@@ -2,19 +2,43 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
-__all__ = ["HalfLinear", "Int8Linear", "Linear", "PackedLinear", "is_gelu"]
+__all__ = ["HalfLinear", "Int8Linear", "Linear", "PackedLinear", "Product", "is_gelu"]
 
 _SHORT = 64  # tokens of a pair
 _TOKENS_EXPECTED = 1_024  # of a batch: a hint for the order of packed weights
 
 
+class Product(Protocol):
+    """A kind of linear layer: a class, or what makes those that belong together."""
+
+    @property
+    def attention(self) -> Callable[[int], AbstractContextManager[Any]]:
+        """What attention runs in, by the tokens of a pair."""
+
+    @property
+    def add_norm(self) -> Callable[[Any, Any, Any], Any] | None:
+        """A residual with its norm, where the kind has one of its own."""
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+
+    def __call__(self, weight: Any, bias: Any, activation: Any = None) -> "Linear":
+        """Return a linear layer and its activation."""
+
+
+def _anyhow(length: int) -> AbstractContextManager[Any]:  # noqa: ARG001
+    return nullcontext()
+
+
 class Linear:
     """A linear layer and its activation."""
 
-    attention: Callable[[int], AbstractContextManager[Any]] = nullcontext
-    words = "plain products"
+    attention = staticmethod(_anyhow)
+    add_norm: ClassVar[Callable[[Any, Any, Any], Any] | None] = None
+    words: ClassVar[str] = "plain products"
 
     def __init__(self, weight: Any, bias: Any, activation: Any = None) -> None:
         self._weight = weight.detach()

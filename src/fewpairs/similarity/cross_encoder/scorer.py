@@ -17,6 +17,11 @@ from fewpairs.similarity.cross_encoder.bert_forward import (
 )
 from fewpairs.similarity.cross_encoder.flat_forward import flat_way
 from fewpairs.similarity.cross_encoder.flat_pairs import FlatAssembler, plan_flat
+from fewpairs.similarity.cross_encoder.fp8 import (
+    Deviation,
+    deviation_of,
+    probe_pairs,
+)
 from fewpairs.similarity.cross_encoder.loading import load_classifier, require
 from fewpairs.similarity.cross_encoder.options import (
     choose_activation,
@@ -25,7 +30,7 @@ from fewpairs.similarity.cross_encoder.options import (
     choose_length,
     choose_precision,
 )
-from fewpairs.similarity.cross_encoder.packed_forward import packed_way
+from fewpairs.similarity.cross_encoder.packed_forward import fp8_forward, packed_way
 from fewpairs.similarity.cross_encoder.packed_pairs import PackedAssembler, plan_packed
 from fewpairs.similarity.cross_encoder.pair_assembly import PairAssembler
 from fewpairs.similarity.cross_encoder.pair_batches import (
@@ -41,9 +46,11 @@ from fewpairs.types import Indices
 __all__ = ["CrossEncoder"]
 
 Activation = Literal["identity", "sigmoid", "softmax"]
-Precision = Literal["float32", "float16", "bfloat16", "int8"]
+Precision = Literal["float32", "float16", "bfloat16", "int8", "fp8"]
 # What a score may differ by in another batch, or on another machine.
-_ROUNDING = {"float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1, "int8": 1e-1}
+_ROUNDING = {"float32": 1e-3, "float16": 2e-2} | dict.fromkeys(
+    ("bfloat16", "int8", "fp8"), 1e-1
+)
 
 _CALL = "fewpairs.CrossEncoder"
 
@@ -87,9 +94,12 @@ class CrossEncoder(Similarity):
         ``"cpu"``, ``"cuda"`` (all GPUs), ``"cuda:1"``…; ``None`` takes the GPUs where
         there are any.
     dtype
-        On a GPU ``"float16"``, ``"bfloat16"`` or ``"float32"``, on a CPU ``"float32"``
-        or ``"int8"``; ``None`` takes the first of these. int8 is quicker and less
-        exact, see docs/lab/benchmarks.md for both.
+        On a GPU ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"fp8"``, on a CPU
+        ``"float32"`` or ``"int8"``; ``None`` takes the first of these. int8 and fp8 are
+        quicker and less exact, see docs/lab/benchmarks.md. fp8 needs a GPU of compute
+        capability 8.9 (Ada, Hopper) or above; how far it puts scores off is measured on
+        pairs of the texts, and is in the scorer's ``backend`` and ``deviation`` and in
+        the receipt.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.
@@ -143,11 +153,17 @@ class CrossEncoder(Similarity):
         self.bounds = None if self.activation == "identity" else (0.0, 1.0)
         self._tokenizer = loaded.tokenizer
         self._models = replicas(loaded.model, self._devices, self.dtype)
+        self._deviation: Deviation | None = None
 
     @property
     def name(self) -> str:
         """The call that makes this similarity."""
         return f"CrossEncoder({self.path!r})"
+
+    @property
+    def remark(self) -> str:
+        """How far 8-bit products put scores off, once there are texts."""
+        return "" if self._deviation is None else str(self._deviation)
 
     def identify(self) -> Iterable[Any]:
         """Return the model and what decides its values."""
@@ -169,6 +185,10 @@ class CrossEncoder(Similarity):
                 assembler, forward = self._way(model, table, device)
             flat = isinstance(assembler, FlatAssembler)
             tokens = self.batch_tokens or free_tokens(device, model.config, flat=flat)
+            if self.dtype == "fp8" and table.tokens.size:
+                exact = BatchScorer(assembler, forward, tokens)
+                with torch.inference_mode():
+                    forward = self._fp8_way(model, table, exact)
             copies = torch.get_num_threads() if device.type == "cpu" else 1
             scorers += [BatchScorer(assembler, forward, tokens) for _ in range(copies)]
         return scorers
@@ -191,6 +211,25 @@ class CrossEncoder(Similarity):
             if way is not None:
                 return way
         return assembler, forward_of(model, [probe])
+
+    def _fp8_way(self, model: Any, table: TokenTable, exact: BatchScorer) -> Any:
+        """Return the pass with 8-bit products, and how far from ``exact`` it is."""
+        import torch
+
+        forward = fp8_forward(model, exact.forward, self.path)
+        i, j = probe_pairs(len(table.lengths))
+        left = self.template.cut_left
+        cuts = cut_pairs(table, i, j, room=self._longest, cut_left=left)
+        length = int(cuts.totals(self.template.special).max())
+        batch = Batch(0, len(i), length, full=False)
+        ready = exact.assembler.prepare(cuts.table)
+        small = BatchScorer(exact.assembler, forward, exact.tokens)
+        scores, expected = (
+            self.finish(torch.cat([r.scores for r in scorer.score(ready, batch)]))
+            for scorer in (small, exact)
+        )
+        self._deviation = forward.deviation = deviation_of(scores, expected)
+        return forward
 
     def finish(self, logits: Any) -> Any:
         """Turn logits into similarities, in float32."""

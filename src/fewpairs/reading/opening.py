@@ -87,6 +87,7 @@ def open_oracle(
     n, budget = scorer.n, budget or Budget()
     own_ledger = Ledger() if ledger is None else ledger
     scorer.keep_answers(own_ledger.answers)
+    scorer.watch(getattr(progress, "note", len))  # watchers need not listen to it
     account = Account(own_ledger, progress or Silence())
     workers = workers or Serial(PortableScorer(scorer, similarity, None))
     evaluator = Evaluator(workers, scorer, account.count)

@@ -2,7 +2,7 @@
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,10 @@ class Asking:
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._own = threading.local()  # money charged, of each thread that asks
+        self.note: Callable[[str], object] = len  # told what is waited for
+
+    def _tell(self, what: str) -> None:
+        self.note(what)
 
     def spent(self) -> float:
         """Return what the calls of this thread have cost since it last asked."""
@@ -60,7 +64,7 @@ class Asking:
         """Ask for pairs; Ctrl-C begins nothing new, and again leaves what is asked."""
         with self._lock:
             if self._thread is None:
-                self._thread = LoopThread(self._terms, self._service)
+                self._thread = LoopThread(self._terms, self._service, self._tell)
                 weakref.finalize(self, self._thread.stop)
         batch = PendingPairs(pairs, self._service, allowed)
         done = self._thread.submit(batch)

@@ -16,7 +16,7 @@ from fewpairs.similarity.base import Interrupted, Scorer, Similarity
 from fewpairs.similarity.event_loop import is_final
 from fewpairs.similarity.facts import check_facts
 from fewpairs.similarity.function_state import state_of
-from fewpairs.similarity.gate import Terms, codes_of
+from fewpairs.similarity.gate import Terms, codes_of, notes_of
 from fewpairs.similarity.items import as_items
 from fewpairs.similarity.service import Allowed, Pay, Service
 from fewpairs.types import Indices
@@ -56,9 +56,10 @@ def from_async(
     is made again after a pause that doubles every time, with some chance in it. Where
     the service says that it is asked too much (an error with the status 429 or 503, or
     with an attribute ``retry_after``: seconds in which no call is made), fewer calls
-    are under way from then on, and more again as they succeed. What is answered
-    is kept, also when another call fails for good or Ctrl-C is pressed: calls that are
-    under way are then still waited for, until Ctrl-C is pressed again.
+    are under way from then on, or fewer are begun in a second, and more again as they
+    succeed. What is answered is kept, also when another call fails for good or Ctrl-C
+    is pressed: calls that are under way are then still waited for, until Ctrl-C is
+    pressed again.
 
     Parameters
     ----------
@@ -69,8 +70,9 @@ def from_async(
         Calls under way at a time.
     retries
         How often a failed call is made again before it counts as an error. A mistake
-        such as a ``TypeError`` counts at once. A service that says 429 or 503, and has
-        answered other calls in the last two minutes, is asked as often as it takes.
+        such as a ``TypeError`` counts at once. A service that says 429 or 503, and
+        answers other calls, is asked as often as it takes; after three minutes without
+        any answer it is given up (ten, where it asks for long pauses).
     timeout
         Seconds that a call may take; ``None``: no limit.
     pause
@@ -187,6 +189,9 @@ class _AsyncScorer(Scorer):
         service = _OneCall(similarity.function, similarity.cost)
         self._asking = Asking(service, similarity.terms)
 
+    def watch(self, note: Callable[[str], object]) -> None:
+        self._asking.note = note
+
     def spent(self) -> float:
         return self._asking.spent()
 
@@ -215,8 +220,9 @@ class _AsyncScorer(Scorer):
         failed = SimilarityError(
             f"{self._similarity.name}(items[{pair[0]}], items[{pair[1]}]) raised "
             f"{type(error).__name__}: {error}, after {tries} "
-            f"{'try' if tries == 1 else 'tries'}. The items: {a} and {b}. What was "
-            "paid for before is in the error's .ledger; pass it as store= to go on.",
+            f"{'try' if tries == 1 else 'tries'}.{notes_of(error)} "
+            f"The items: {a} and {b}. What was paid for before is in the error's "
+            ".ledger; pass it as store= to go on.",
             pair=pair,
         )
         failed.__cause__ = error

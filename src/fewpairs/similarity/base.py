@@ -97,6 +97,9 @@ class Scorer(ABC):
         prepare before they evaluate, so that it is neither timed nor a surprise.
         """
 
+    def watch(self, note: Callable[[str], object]) -> None:  # noqa: B027 - optional
+        """Call ``note`` with a few words while calls wait for something."""
+
     def spent(self) -> float | None:
         """Return what the calls of this thread have cost since it last asked.
 

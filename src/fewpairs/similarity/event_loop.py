@@ -5,7 +5,7 @@ import math
 import random
 import threading
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from itertools import count
 from typing import Any
@@ -125,22 +125,25 @@ class PendingPairs:
     ) -> Sequence[float | None]:
         began = asyncio.get_running_loop().time()
         for attempt in count():
-            async with gate as age:
+            ticket = await gate.enter()
+            try:
                 if self.stop and attempt:
                     raise _StoppedError
-                try:
-                    answers = await self._attempt(some, terms.timeout)
-                except (Exception, asyncio.CancelledError) as error:
-                    if isinstance(error, _StoppedError):
-                        raise
-                    tried = attempt >= terms.retries
-                    last = tried and not gate.waits_out(error, began)
-                    if last or is_final(error) or _is_cancelled(error):
-                        raise
-                    gate.refused(error, age)
-                else:
-                    gate.answered()
-                    return answers
+                answers = await self._attempt(some, terms.timeout)
+            except (Exception, asyncio.CancelledError) as error:
+                if isinstance(error, _StoppedError):
+                    raise
+                if is_final(error) or _is_cancelled(error):
+                    raise
+                if gate.gives_up(error, began, tried=attempt >= terms.retries):
+                    raise
+                if gate.refused(error, ticket):
+                    continue  # the gate knows when
+            else:
+                gate.answered(ticket, self._service.calls_left)
+                return answers
+            finally:
+                gate.leave()
             doubled = 2.0 ** min(attempt, terms.retries, 64)
             pause = min(LONGEST_PAUSE, terms.pause * doubled)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
@@ -205,8 +208,10 @@ class _StoppedError(Exception):
 class LoopThread:
     """An event loop in a thread of its own: also where another loop runs already."""
 
-    def __init__(self, terms: Terms, service: Service) -> None:
-        self.gate = Gate(terms)
+    def __init__(
+        self, terms: Terms, service: Service, tell: Callable[[str], object] = len
+    ) -> None:
+        self.gate = Gate(terms, tell)
         self._terms, self._service = terms, service
         self._batches: set[PendingPairs] = set()
         self._told: list[BaseException] = []

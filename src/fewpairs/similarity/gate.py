@@ -3,16 +3,26 @@
 import asyncio
 import contextlib
 import math
+import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["LONGEST_PAUSE", "Gate", "Terms", "codes_of"]
+from fewpairs.progress import EVALUATING
+from fewpairs.similarity.pace import Pace
+from fewpairs.similarity.service import CallsLeft
+
+__all__ = ["LONGEST_PAUSE", "Gate", "Terms", "Ticket", "codes_of", "notes_of"]
 
 LONGEST_PAUSE = 30.0  # seconds
-_LESS = 0.7, 0.9  # of the calls under way, after a refusal; after one of a quota
+_LESS = 0.85  # of the calls under way, after a refusal
 _QUOTA = 10.0  # seconds of a pause that is a quota's: calls were too many, not at once
-_MINUTE = 60.0  # seconds after it in which a refusal is the quota's, too
+_LONGEST = 5.0  # seconds between calls that find out whether others are taken
+_LATE = 0.05  # seconds that are made up for
 _PATIENCE = 8, 32  # times slower near where it was refused; at most, if again
-_SILENCE = 120.0  # seconds without any answer for which refusals are waited out
+_SILENCE = 180.0  # seconds without any answer for which refusals are waited out
+_LONGEST_SILENCE = 600.0  # seconds of it, where the service wants long pauses
+_TOLD = 5.0  # seconds of it after which it is told
 
 
 @dataclass(frozen=True)
@@ -28,57 +38,80 @@ class Terms:
     start: int | None = None  # calls under way at first; None: all that may be
 
 
-class Gate:
-    """Lets calls through: at a rate, and no more than a service can take.
+class Ticket(NamedTuple):
+    """A call that was let through: its number, and how many were under way with it."""
 
-    Additive increase, multiplicative decrease, as networks share a line: a refusal
-    leaves 70 % of the calls that may be under way, an answered round of them allows one
-    more. Until the first refusal it allows twice as many a round; near the number that
-    was refused last it is eight times slower, and twice as slow again whenever it is
-    refused there again, so that little is lost to refusals. A pause of ten seconds or
-    more is what a quota asks for: it is kept, and as many go on after it; shorter ones
-    in the minute that follows say nothing of how many a service can take at a time.
+    number: int
+    inside: int
+
+
+class Gate:
+    """Lets calls through, one after another: no more, and no faster, than are taken.
+
+    Of calls at a time: additive increase, multiplicative decrease, as networks share a
+    line. A refusal leaves 85 % of the calls that may be under way, an answered round of
+    them allows one more. Until the first refusal it allows twice as many a round; near
+    the number that was refused last it is eight times slower, and twice as slow again
+    whenever it is refused there again, so that little is lost to refusals.
+
+    A refusal with no more calls under way than came through before is not of calls at a
+    time but of calls per second or minute: then the `Pace` changes. Where nothing comes
+    through at all, one call at a time finds out when that ends, and ``tell`` is told.
     """
 
-    def __init__(self, terms: Terms) -> None:
-        self._gap = 0.0 if terms.rate is None else 1.0 / terms.rate
+    def __init__(self, terms: Terms, tell: Callable[[str], object] = len) -> None:
+        self._tell, self._told = tell, False
+        self._pace = Pace(terms.rate)
+        self._pause = terms.pause
         self._most = float(terms.concurrency)
         self._allowed = min(self._most, float(terms.start or self._most))
         self._refused_at: float | None = None
         self._patience = _PATIENCE[0]
-        self._inside = 0
+        self._inside = self._proven = 0
         self._next = 0.0
-        self._age = 0
-        self._quota = -math.inf  # until when refusals are taken for a quota's
+        self._again = 0  # refusals in a row
+        self._waited_for = 0  # calls begun before the present pause
         self._heard = -math.inf  # when the last answer came
+        self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
 
-    async def __aenter__(self) -> int:
-        while self._inside >= max(1, int(self._allowed)):
-            self._changed.clear()
-            await self._changed.wait()
-        self._inside += 1
-        now = asyncio.get_running_loop().time()
-        turn = max(now, self._next)
-        self._next = turn + self._gap
-        try:
-            if turn > now:
-                await asyncio.sleep(turn - now)
-        except BaseException:
-            self._leave()
-            raise
-        return self._age
+    async def enter(self) -> Ticket:
+        """Wait until a call may begin; `leave` when it has ended."""
+        loop = asyncio.get_running_loop()
+        async with self._turn:
+            waited = False
+            while True:
+                wait = self._next - loop.time()
+                if self._inside >= max(1, int(self._allowed)):
+                    self._changed.clear()
+                    await self._changed.wait()
+                elif wait > 0:
+                    waited = True
+                    await asyncio.sleep(wait)
+                else:
+                    break
+            now = loop.time()
+            # A clock that wakes up late is no reason to fall behind.
+            begun = max(self._next, now - _LATE) if waited else now
+            self._next = begun + self._pace.gap(now)
+            self._inside += 1
+            return Ticket(self._pace.begin(now, waited=waited), self._inside)
 
-    async def __aexit__(self, *error: object) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Count a call that has ended."""
         self._inside -= 1
         self._changed.set()
 
-    def answered(self) -> None:
+    def answered(self, ticket: Ticket, left: CallsLeft | None = None) -> None:
         """Allow a little more."""
-        self._heard = asyncio.get_running_loop().time()
+        self._heard = now = asyncio.get_running_loop().time()
+        self._again = 0
+        if self._told:
+            self._say(EVALUATING)
+        self._proven = max(self._proven, ticket.inside)
+        self._pace.answered(now)
+        if left is not None:
+            self._pace.told(left.calls, left.seconds, now)
         more = 1 / self._allowed
         if self._refused_at is None:
             more = 1.0
@@ -86,43 +119,85 @@ class Gate:
             more /= self._patience
         self._allowed = min(self._most, self._allowed + more)
 
-    def refused(self, error: BaseException, age: int) -> None:
+    def refused(self, error: BaseException, ticket: Ticket) -> bool:
         """Allow less, and nothing for a while, if the service wants it so.
 
         Once for a burst of refusals, not once for each: calls that were made before the
-        last change say nothing of what came of it.
+        last change say nothing of what came of it. Returns whether it was a refusal.
         """
-        seconds = _wanted_pause(error)
-        if seconds is None:
-            return
+        wanted = _wanted_pause(error)
+        if wanted is None:
+            return False
         now = asyncio.get_running_loop().time()
-        self._next = max(self._next, now + min(seconds, 10 * LONGEST_PAUSE))
-        if seconds >= _QUOTA:
-            self._quota = now + seconds + _MINUTE
-        elif age == self._age:
-            quota = now < self._quota
-            self._remember(quota=quota)
-            self._allowed = max(1.0, _LESS[quota] * self._allowed)
-            self._age += 1
+        pause = min(wanted, 10 * LONGEST_PAUSE)
+        if not self._pace.is_old(ticket.number):
+            if not self._pace.came_through(ticket.number):
+                if ticket.number > self._waited_for:
+                    pause = max(pause, self._backed_off())
+                self._pace.blocked += max(0.0, now + pause - max(now, self._next))
+            elif self._crowded(ticket) and wanted < _QUOTA:
+                self._remember()
+                less = min(_LESS * self._allowed, self._allowed - 1)
+                self._allowed = max(1.0, less)
+                self._pace.change(ticket.number, now)
+                # Those before it were taken.
+                self._proven = max(self._proven, ticket.inside - 1)
+            else:
+                pause = max(pause, self._backed_off())
+                self._refused_at = None  # it was not that
+                self._pace.slow_down(ticket.number, now, pause)
+                self._pace.change(ticket.number, now)
+            self._pace.refused()
+        self._next = max(self._next, now + pause)
+        return True
 
-    def _remember(self, *, quota: bool) -> None:
-        """Note how many were refused, unless it was a quota that refused them."""
+    def _crowded(self, ticket: Ticket) -> bool:
+        """Tell whether it may be the calls under way that were too many."""
+        surely = self._proven - max(1, self._proven // 16)  # ours, not the service's
+        return not self._pace.limits and ticket.inside >= surely
+
+    def _backed_off(self) -> float:
+        """Return a pause that doubles with every refusal in a row."""
+        doubled = self._pause * 2.0 ** min(self._again, 16)
+        self._again += 1
+        self._waited_for = self._pace.begun
+        return min(_LONGEST, doubled) * random.uniform(0.5, 1.0)  # noqa: S311
+
+    def _remember(self) -> None:
+        """Note how many were refused."""
         before = self._refused_at
-        self._refused_at = -math.inf if quota else self._allowed
+        self._refused_at = self._allowed
         again = before is not None and -1 <= self._allowed - before <= 1.5
         self._patience = min(_PATIENCE[again], 2 * self._patience)
 
-    def waits_out(self, error: BaseException, since: float) -> bool:
-        """Tell whether a call that was begun at ``since`` is made again, come what may.
+    def gives_up(self, error: BaseException, since: float, *, tried: bool) -> bool:
+        """Tell whether a call that was begun at ``since`` is not made again.
 
-        A service that refuses calls for a while, and answers others, has a quota, and
-        is no service that fails.
+        Where the service refused it for a while, that is waited out as long as others
+        are answered: it has a quota, and is no service that fails. Without any answer
+        it is given up after minutes, and so it is at once where it wants to be left
+        alone for longer. Of other errors ``tried`` decides.
         """
-        seconds = _wanted_pause(error)
-        if seconds is None or self._heard == -math.inf:
-            return False
+        wanted = _wanted_pause(error)
+        if wanted is None:
+            return tried
         silent = asyncio.get_running_loop().time() - max(self._heard, since)
-        return silent <= max(_SILENCE, 3 * seconds)
+        most = max(_SILENCE, min(3 * wanted, _LONGEST_SILENCE))
+        if self._heard == -math.inf:
+            most = _SILENCE
+        if silent + wanted <= most and not (tried and self._heard == -math.inf):
+            if silent >= _TOLD:
+                long = f"for {silent:.0f} s, and {most:.0f} s at most"
+                self._say(f"waiting {long}, for a service that says: {error!s:.60}")
+            return False
+        after = f" for {silent:.0f} s" if silent >= 1 else ""
+        asks = f", and it wants to be left alone for {wanted:.0f} s" if wanted else ""
+        error.add_note(f"It has answered no call{after}{asks}. Try again later.")
+        return True
+
+    def _say(self, what: str) -> None:
+        self._told = what != EVALUATING
+        self._tell(what)
 
 
 def _wanted_pause(error: BaseException) -> float | None:
@@ -139,6 +214,11 @@ def _wanted_pause(error: BaseException) -> float | None:
     if isinstance(seconds, (int, float)) and math.isfinite(seconds) and seconds >= 0:
         return float(seconds)
     return 0.0 if {429, 503} & codes_of(error) else None
+
+
+def notes_of(error: BaseException) -> str:
+    """Return what was noted of an error, to follow a sentence."""
+    return "".join(f" {note}" for note in getattr(error, "__notes__", []))
 
 
 def codes_of(error: BaseException) -> set[int]:

@@ -186,6 +186,10 @@ class _Remembering(Scorer):
             self._numbers = self._table.number(items)
         self._symmetric = similarity.symmetric is True
 
+    def watch(self, note: Callable[[str], object]) -> None:
+        """Tell what the scorer tells."""
+        self._bound.watch(note)
+
     def prepare(self, tell: Callable[[str], None]) -> None:
         self._bound.prepare(tell)
 

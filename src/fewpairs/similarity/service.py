@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Allowed", "Pay", "Service"]
+__all__ = ["Allowed", "CallsLeft", "Pay", "Service"]
 
 # Told of money as soon as it is charged, whatever comes of the answer.
 Pay = Callable[[float], None]
@@ -25,6 +25,13 @@ class Allowed(NamedTuple):
     seconds: float | None = None
 
 
+class CallsLeft(NamedTuple):
+    """How many calls a service has left, until its quota is renewed in some seconds."""
+
+    calls: float
+    seconds: float
+
+
 class Service(ABC):
     """What is asked for the similarities of some pairs, in an event loop.
 
@@ -32,9 +39,12 @@ class Service(ABC):
     ----------
     per_call
         Pairs that one call is asked for at most.
+    calls_left
+        Calls that are left, as the last reply has it; ``None``: it does not say.
     """
 
     per_call: int = 1
+    calls_left: CallsLeft | None = None
 
     @abstractmethod
     async def ask(

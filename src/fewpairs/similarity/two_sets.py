@@ -97,6 +97,10 @@ class _Across(Scorer):
         """As the scorer has."""
         return self._bound.has_blocks
 
+    def watch(self, note: Callable[[str], object]) -> None:
+        """Tell what the scorer tells."""
+        self._bound.watch(note)
+
     def prepare(self, tell: Callable[[str], None]) -> None:
         """Prepare the scorer."""
         self._bound.prepare(tell)

@@ -11,7 +11,7 @@ from fewpairs.similarity.judge.endpoint import Endpoint, EndpointError
 from fewpairs.similarity.judge.prompt import Prompt, answer_schema
 from fewpairs.similarity.judge.replies import Reply, numbers_of, trouble_of
 from fewpairs.similarity.paid_answers import PaidAnswers, PaidCall, Usage
-from fewpairs.similarity.service import Pay, Service
+from fewpairs.similarity.service import CallsLeft, Pay, Service
 
 __all__ = ["Chat", "Price", "Question"]
 
@@ -88,6 +88,11 @@ class Chat(Service):
         self._scale, self._options, self._price = scale, options, price
         self._unanswered, self._answers = unanswered, answers
         self._alone: Counter[str] = Counter()
+
+    @property
+    def calls_left(self) -> CallsLeft | None:  # type: ignore[override]
+        """As the last response has it."""
+        return self._endpoint.left
 
     def request(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
         """Return the body of a call."""

@@ -4,18 +4,23 @@ import asyncio
 import datetime as dt
 import email.utils
 import json
+import math
 import os
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from fewpairs.checks import refuse
 from fewpairs.errors import FewpairsError, InputError, MissingExtraError
 from fewpairs.similarity.judge.replies import Reply, read_reply
+from fewpairs.similarity.service import CallsLeft
 
 __all__ = ["DEFAULT_KEY", "DEFAULT_URL", "Endpoint", "EndpointError", "Place"]
 
 DEFAULT_URL = "https://api.openai.com/v1"
 DEFAULT_KEY = "OPENAI_API_KEY"  # the variable, never the key
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}  # in seconds
 _LONGEST = 200  # characters of a server's words in a message
 
 
@@ -129,6 +134,7 @@ class Endpoint:
         self.place = place
         self._timeout, self._connections = timeout, connections
         self._client: Any = None
+        self.left: CallsLeft | None = None  # as the last response has it
 
     async def ask(self, request: dict[str, Any]) -> Reply:
         """Make one call; raise where it was refused or got lost."""
@@ -155,6 +161,7 @@ class Endpoint:
                 f"{self.place.url}: {type(error).__name__}: {self._hidden(str(error))}"
             )
             raise EndpointError(msg) from None
+        self.left = _left(response.headers)
         if response.status_code == 200:
             return read_reply(response.text)
         raise self._refusal(response, str(request.get("model")))
@@ -199,7 +206,7 @@ class Endpoint:
         return EndpointError(
             f"{what} {said}".strip(),
             status=status,
-            retry_after=_seconds(response.headers.get("retry-after")),
+            retry_after=_retry_after(response.headers),
             final=final,
         )
 
@@ -211,6 +218,32 @@ def _error_of(body: str) -> tuple[str, str]:
         return str(error.get("message", "")), str(error.get("code", ""))
     except (ValueError, TypeError, LookupError, AttributeError):
         return body, ""
+
+
+def _left(headers: Mapping[str, str]) -> CallsLeft | None:
+    """Return how many calls are left until a quota is renewed, where a server says so.
+
+    Times are numbers of seconds, or such as "6m0s", "1.5s" and "20ms".
+    """
+    try:
+        calls = float(headers["x-ratelimit-remaining-requests"])
+        time = headers["x-ratelimit-reset-requests"].strip()
+        parts = re.findall(r"([\d.]+)\s*(ms|h|m|s)", time)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        seconds = seconds if parts else float(time)
+    except (LookupError, ValueError):
+        return None
+    if not (0 <= calls < math.inf and 0 < seconds < math.inf):
+        return None
+    return CallsLeft(calls, seconds)
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return for how many seconds a server wants to be left alone."""
+    try:
+        return max(0.0, float(headers["retry-after-ms"]) / 1e3)
+    except (LookupError, ValueError):
+        return _seconds(headers.get("retry-after"))
 
 
 def _seconds(value: str | None) -> float | None:

@@ -57,8 +57,9 @@ class Judge(Similarity):
         Pairs that are asked about in one call. More cost fewer tokens per pair, and
         leave a model less attention for each.
     price
-        Money per million tokens, (input, output). Without it nothing is counted, and
-        there are no budgets in money.
+        Money per million tokens, (input, output), as your provider's price list has it:
+        prices differ and change, and none is known here. Without it nothing is counted,
+        and there are no budgets in money.
     both_orders
         Ask about every pair in both orders, in different calls, and average. By default
         chance decides which text comes first, the same for a pair every time. Of two
@@ -71,13 +72,15 @@ class Judge(Similarity):
         itself. ``None``: an error, which keeps everything that was paid for.
     concurrency
         Calls under way at a time, at most: it begins with four, and grows and shrinks
-        with what the server takes.
+        with what the server takes. To use a quota of many calls a second, allow as many
+        as are begun in the time that one takes.
     retries, timeout, pause
         As in :func:`fewpairs.from_async`: of calls that fail, are refused for a while
         or take too long. A wrong key and an unknown model are not tried again; refusals
-        for a while (429, 503) are waited out.
+        for a while (429, 503) are waited out, for three minutes without any answer.
     rate
-        Calls that may be started in a second, where the server's quota is known.
+        Calls that may be started in a second, where the server's quota is known;
+        otherwise it is learned from what the server answers and refuses.
     key_variable
         The environment variable that holds the key: ``OPENAI_API_KEY`` by default. A
         key goes over plain http to this machine alone, unless its variable is named.
@@ -91,13 +94,13 @@ class Judge(Similarity):
     --------
     >>> import fewpairs as fp
     >>> judge = fp.Judge(
-    ...     "gpt-4.1-mini",
+    ...     "your-model",
     ...     "Are these two the same product?\n{a}\n{b}",
     ...     scale=(0, 10),
-    ...     price=(0.40, 1.60),
+    ...     price=(1.00, 2.00),  # made up: take it from your provider's price list
     ... )
     >>> judge
-    Judge(gpt-4.1-mini)
+    Judge(your-model)
     >>> judge.bounds
     (0.0, 10.0)
     """

@@ -1,6 +1,7 @@
 """The judge bound to texts: which questions a request takes, and what they came to."""
 
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from fewpairs.errors import SimilarityError, SpentError
 from fewpairs.interrupts import shut
 from fewpairs.similarity.asking import Answered, Asking
 from fewpairs.similarity.base import Interrupted, Scorer
-from fewpairs.similarity.gate import Terms
+from fewpairs.similarity.gate import Terms, notes_of
 from fewpairs.similarity.judge.chat import Chat, Question
 from fewpairs.similarity.judge.endpoint import Endpoint, Place
 from fewpairs.similarity.paid_answers import PaidAnswers
@@ -69,6 +70,10 @@ class JudgeScorer(Scorer):
     def prepare(self, tell: Any) -> None:  # noqa: ARG002 - nothing takes long
         """Refuse to begin without a key, where one is needed."""
         self._place.check()
+
+    def watch(self, note: Callable[[str], object]) -> None:
+        """Tell of refusals that are waited out."""
+        self._asking.note = note
 
     def keep_answers(self, answers: PaidAnswers) -> None:
         """Look up and keep answers there, by content."""
@@ -143,8 +148,8 @@ class JudgeScorer(Scorer):
             return error
         failed = SimilarityError(
             f"{self.judge.name}: {error} (asked about items[{pair[0]}] and "
-            f"items[{pair[1]}]). What was paid for is in the error's .ledger; pass it "
-            "as store= to go on.",
+            f"items[{pair[1]}]).{notes_of(error)} What was paid for is in the error's "
+            ".ledger; pass it as store= to go on.",
             pair=pair,
         )
         failed.__cause__ = error

@@ -40,10 +40,12 @@ def run(lengths: list[int] | None, real: str | None, texts: list[str] | None) ->
         for shape, count in (("MiniLM-L6", 40), ("base", 128), ("large", 48)):
             rows += _encoder(Path(folder) / shape, shape, count, some)
         table(f"encoders, random weights, best of {RUNS}", rows)
-        table(
-            "Qwen3-0.6B's shape, 28 layers, 16 × 64 documents",
-            _causal(Path(folder) / "qwen3", some),
-        )
+        for name, layers, width in (("0.6B's", 28, 1_024), ("4B's", 8, 2_560)):
+            path = random_models.save_qwen3(
+                Path(folder) / f"qwen3-{width}", layers=layers, width=width
+            )
+            title = f"Qwen3-{name} shape, {layers} layers, 16 × 64 documents"
+            table(title, _causal(path, some))
     if real is not None and texts is not None:
         table("the cross-encoder of STS-B, against float32", _real(real, texts))
 
@@ -129,8 +131,7 @@ def _encoder(folder: Path, shape: str, count: int, lengths: Any) -> list[Row]:
     return _compared(name, scorers, lambda scorer: scorer.block(a, b))
 
 
-def _causal(folder: Path, lengths: Any) -> list[Row]:
-    path = random_models.save_qwen3(folder)
+def _causal(path: str, lengths: Any) -> list[Row]:
     i, j = np.repeat(np.arange(16), 64), 16 + np.arange(1_024)
     rows: list[Row] = []
     kinds = ("bfloat16", "fp8")

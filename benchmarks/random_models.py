@@ -59,7 +59,7 @@ def save_classifier(folder: Path, family: str, shape: str, *, length: int) -> st
 
 
 def save_qwen3(folder: Path, *, layers: int = 28, width: int = 1_024) -> str:
-    """Save a random causal model of Qwen3-Reranker-0.6B's shape."""
+    """Save a random causal model of Qwen3-Reranker-0.6B's shape, or 4B's (2,560)."""
     import torch
     import transformers
 
@@ -68,11 +68,11 @@ def save_qwen3(folder: Path, *, layers: int = 28, width: int = 1_024) -> str:
         "qwen3",
         vocab_size=len(tokenizer),
         hidden_size=width,
-        intermediate_size=3 * width,
+        intermediate_size=9_728 if width == 2_560 else 3 * width,
         num_hidden_layers=layers,
-        num_attention_heads=16,
+        num_attention_heads=32 if width == 2_560 else 16,
         num_key_value_heads=8,
-        head_dim=128 if width == 1_024 else 16,
+        head_dim=128 if width >= 1_024 else 16,
         max_position_embeddings=40_960,
         tie_word_embeddings=True,
     )

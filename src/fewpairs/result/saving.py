@@ -16,6 +16,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.lines import Axis
 from fewpairs.matrix.moments import Moments
 from fewpairs.model.model import Model
+from fewpairs.model.saved_priors import read_prior, write_prior
 from fewpairs.model.saving import as_json, as_number, read_model, write_model
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.bill import Bill
@@ -245,15 +246,29 @@ def _read_bill(facts: dict[str, Any]) -> Bill:
 
 
 def _answered(model: Model, put: Put) -> dict[str, Any]:
-    """Write the approximation that is the prior, if it is one: beside this one."""
+    """Write the approximation that is the prior, or one of several: beside this one."""
     priors = [prior for prior in (model.prior, model.proposer) if prior is not None]
     for prior in priors:
         if isinstance(prior.answers, Approximation):
-            facts = _describe(
-                prior.answers, lambda name, array: put(f"{_INNER}-{name}", array)
-            )
-            return {_INNER: {"name": prior.name, "approximation": facts}}
+            return {_INNER: _write_answers(prior, _INNER, put)}
+        if any(isinstance(part.answers, Approximation) for part in prior.parts):
+            parts = [
+                _write_answers(part, f"{_INNER}-{t}", put)
+                for t, part in enumerate(prior.parts)
+            ]
+            # A recipe among them cannot be written: all are passed again.
+            return {_INNER: {"parts": parts}} if all(parts) else {}
     return {}
+
+
+def _write_answers(prior: Prior, name: str, put: Put) -> dict[str, Any]:
+    """Write an approximation, or embeddings; nothing of what is neither."""
+    if isinstance(prior.answers, Approximation):
+        facts = _describe(prior.answers, lambda own, array: put(f"{name}-{own}", array))
+        return {"name": prior.name, "approximation": facts}
+    if prior.embeddings is None:
+        return {}
+    return {"made by": write_prior(prior, name, put)}
 
 
 def _read_answered(
@@ -261,10 +276,19 @@ def _read_answered(
     get: Callable[[str], NDArray[Any]],
     n: int,
     split: int | None,
+    name: str = _INNER,
 ) -> Prior:
     """Return the prior that was written beside what it is a prior of."""
+    if "parts" in inner:  # with the weights of the model, see `weighed_as`
+        parts = [
+            _read_answered(part, get, n, split, f"{name}-{t}")
+            for t, part in enumerate(inner["parts"])
+        ]
+        return Prior.of_parts(parts)
+    if "made by" in inner:
+        return read_prior(inner["made by"], name, get)
     answers = _read(
-        inner["approximation"], lambda name: get(f"{_INNER}-{name}"), None, None, None
+        inner["approximation"], lambda own: get(f"{name}-{own}"), None, None, None
     )
     return prior_of_answers(answers, inner["name"], n, split, "fewpairs.load")
 

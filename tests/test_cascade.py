@@ -183,6 +183,46 @@ def test_a_cascade_is_saved_with_what_its_prior_was_taken_to_be(middle, tmp_path
     assert np.array_equal(mapped.dense(), approx.dense())
 
 
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("other", ["lexical", "embeddings"])
+def test_a_paid_prior_among_others_is_saved_too(other, first, tmp_path):
+    texts = [" ".join(f"w{t // 3}" for t in np.argsort(x)[:5]) for x in X]
+    where = {text: t for t, text in reversed(list(enumerate(texts)))}
+
+    def cheap(a, b):
+        return CHEAP[where[a], where[b]]
+
+    paid = fp.paid(fp.from_function(cheap, symmetric=True), budget="20/item")
+    beside = X if other == "embeddings" else other
+    approx = fp.approximate(
+        texts,
+        fp.from_function(lambda a, b: DEAR[where[a], where[b]], symmetric=True),
+        budget="12/item",
+        prior=[paid, beside] if first else [beside, paid],
+    )
+    assert len((approx.model.prior or approx.model.proposer).parts) == 2
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run")
+    assert np.array_equal(again.dense(), approx.dense())
+    assert str(again) == str(approx)
+    again.save(tmp_path / "run", overwrite=True)
+    assert np.array_equal(fp.load(tmp_path / "run").dense(), approx.dense())
+
+
+def test_a_recipe_beside_a_paid_prior_has_to_be_passed_again(tmp_path):
+    cheap = Counted(CHEAP).similarity("cheap")
+    read = fp.approximate(range(N), cheap, budget="40/item", prior=None)
+    recipe = fp.from_function(lambda a, b: GAPS[a, b], symmetric=True, name="gaps")
+    dear = Counted(DEAR).similarity("dear")
+    prior = [read, recipe]
+    approx = fp.approximate(range(N), dear, budget="12/item", prior=prior)
+    approx.save(tmp_path / "run")
+    with pytest.raises(InputError, match="is a recipe and not saved"):
+        fp.load(tmp_path / "run")
+    again = fp.load(tmp_path / "run", prior=prior, items=range(N))
+    assert np.array_equal(again.dense(), approx.dense())
+
+
 def test_a_loaded_cascade_grows_without_asking_the_cheap_one(tmp_path):
     approx, dear = both_steps(prior=None), Counted(DEAR)
     approx.save(tmp_path / "run")

@@ -67,6 +67,7 @@ class Cascade(NamedTuple):
         ledger = None
         if self.ledger is not None:
             ledger = part_of(self.ledger, f"prior/{number}" if number else "prior")
+        before = _restarts(ledger)
         approx = self.approximate(
             items,
             paid.similarity,
@@ -78,7 +79,7 @@ class Cascade(NamedTuple):
             progress=self.progress,
         )
         if self.limits is not None and self.limits.money is not None:
-            self.limits.money -= approx.bill.money
+            self.limits.money -= max(approx.bill.money, _money(ledger, before))
         return approx
 
     def _allowed(self, paid: Paid) -> Budget:
@@ -110,3 +111,18 @@ class Cascade(NamedTuple):
         split = self.recipe.split
         name = f"{paid.similarity.name}, paid for"
         return prior_of_answers(approx, name, self.scorer.n, split, self.call)
+
+
+def _restarts(ledger: Ledger | None) -> dict[str, int]:
+    """Return how often every run of a ledger was begun again."""
+    records = {} if ledger is None else ledger.records
+    return {key: record.restarts for key, record in records.items()}
+
+
+def _money(ledger: Ledger | None, before: dict[str, int]) -> float:
+    """Return what the runs have cost that were begun since, or went on: all of it.
+
+    What was paid before a kill has to count, so that the rest gets no more than it had.
+    """
+    records = [] if ledger is None else ledger.records.values()
+    return sum(r.money for r in records if before.get(r.key) != r.restarts)

@@ -19,7 +19,7 @@ class Pace:
     is asked for, tell what a service takes. The pace goes there, and on from there
     slowly. Where the service itself says how many calls are left until its quota is
     renewed, they are spread over that time: of a window that is exact, and a bucket
-    that fills evenly settles half full.
+    that fills evenly stays half full.
     """
 
     def __init__(self, fastest: float | None) -> None:

@@ -13,7 +13,7 @@ from fewpairs.progress import EVALUATING
 from fewpairs.similarity import gate
 from fewpairs.similarity.event_loop import PendingPairs
 from fewpairs.similarity.gate import Gate, Terms
-from fewpairs.similarity.judge.endpoint import _left, _retry_after
+from fewpairs.similarity.judge.endpoint import Endpoint, Place, _left, _retry_after
 from fewpairs.similarity.service import Allowed, CallsLeft, Service
 from tests.virtual_time import VirtualLoop
 
@@ -275,3 +275,22 @@ def test_whoever_watches_a_run_is_told_what_is_waited_for(monkeypatch):
     waiting = next(t for t, word in enumerate(words) if "come back later" in word)
     assert words[waiting].startswith("waiting for 0 s, and 180 s at most")
     assert EVALUATING in words[waiting:]
+
+
+def test_a_chat_endpoint_hands_on_what_its_headers_say():
+    httpx = pytest.importorskip("httpx", reason="needs the extra judge")
+    headers = {
+        "x-ratelimit-remaining-requests": "7",
+        "x-ratelimit-reset-requests": "2s",
+    }
+    answer = httpx.Response(200, headers=headers, text="{}")
+    place = Place("http://localhost/v1", "FEWPAIRS_NO_KEY", named=False)
+    endpoint = Endpoint(place, timeout=1.0, connections=1)
+    endpoint._client = httpx.AsyncClient(
+        transport=httpx.MockTransport(lambda request: answer)
+    )
+    asyncio.run(endpoint.ask({"model": "m"}))
+    assert endpoint.left == CallsLeft(7, 2.0)
+    judge = fp.Judge("m", url="http://localhost/v1").bind(["a", "b"])
+    judge._chat._endpoint = endpoint
+    assert judge._chat.calls_left == CallsLeft(7, 2.0)

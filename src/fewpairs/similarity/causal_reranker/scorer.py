@@ -85,8 +85,9 @@ class CausalReranker(Similarity):
         there are any.
     dtype
         On a GPU ``"bfloat16"``, ``"float16"``, ``"float32"`` or ``"fp8"``, on a CPU
-        ``"float32"``; ``None`` takes the first of these. fp8 is quicker and less exact,
-        and needs compute capability 8.9 or above; how far it puts scores off is
+        ``"float32"``; ``None`` takes the first of these. fp8 is quicker for models of
+        4 billion parameters, not for small ones, and less exact, and needs compute
+        capability 8.9 or above; how far it puts scores off is
         measured on pairs of the first texts, and is in the scorer's ``backend`` and
         ``deviation`` and in the receipt.
     batch_tokens

@@ -97,9 +97,9 @@ class CrossEncoder(Similarity):
         On a GPU ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"fp8"``, on a CPU
         ``"float32"`` or ``"int8"``; ``None`` takes the first of these. int8 and fp8 are
         quicker and less exact, see docs/lab/benchmarks.md. fp8 needs a GPU of compute
-        capability 8.9 (Ada, Hopper) or above; how far it puts scores off is measured on
-        pairs of the texts, and is in the scorer's ``backend`` and ``deviation`` and in
-        the receipt.
+        capability 8.9 (Ada, Hopper) or above, and pays from a width of 768 on; how far
+        it puts scores off is measured on pairs of the texts, and is in the scorer's
+        ``backend`` and ``deviation`` and in the receipt.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.

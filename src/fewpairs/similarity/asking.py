@@ -1,5 +1,6 @@
 """Asking: a service and the event loop in which it is called, for a scorer."""
 
+import logging
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -14,6 +15,8 @@ from fewpairs.similarity.gate import Terms
 from fewpairs.similarity.service import Allowed, Service
 
 __all__ = ["Answered", "Asking"]
+
+_log = logging.getLogger(__name__)
 
 
 class Answered(NamedTuple):
@@ -51,7 +54,10 @@ class Asking:
         self.note: Callable[[str], object] = len  # told what is waited for
 
     def _tell(self, what: str) -> None:
-        self.note(what)
+        try:
+            self.note(what)
+        except Exception:  # noqa: BLE001 - calls under way are paid for
+            _log.exception("a watcher of the progress failed")
 
     def spent(self) -> float:
         """Return what the calls of this thread have cost since it last asked."""
@@ -83,5 +89,6 @@ class Asking:
                     break
                 stopped = error
                 batch.stop = True
+                self._thread.look()
         self._own.money = getattr(self._own, "money", 0.0) + batch.money
         return Answered(batch.values.copy(), stopped, batch.failed, batch.spent)

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -118,6 +119,7 @@ class PendingPairs:
                 if _is_cancelled(error):
                     raise
                 self.fail(some[0], error)
+                gate.look()
                 return
 
     async def _ask(
@@ -125,9 +127,9 @@ class PendingPairs:
     ) -> Sequence[float | None]:
         began = asyncio.get_running_loop().time()
         for attempt in count():
-            ticket = await gate.enter()
+            ticket = await gate.enter(partial(self._is_over, attempt))
             try:
-                if self.stop and attempt:
+                if self._is_over(attempt):
                     raise _StoppedError
                 answers = await self._attempt(some, terms.timeout)
             except (Exception, asyncio.CancelledError) as error:
@@ -148,6 +150,10 @@ class PendingPairs:
             pause = min(LONGEST_PAUSE, terms.pause * doubled)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311
         raise AssertionError  # a loop that returns or raises
+
+    def _is_over(self, attempt: int) -> bool:
+        """Tell whether a call is not made again."""
+        return self.stop and attempt > 0
 
     async def _attempt(
         self, some: list[int], timeout: float | None
@@ -229,6 +235,10 @@ class LoopThread:
         done = asyncio.run_coroutine_threadsafe(work, self._loop)
         done.add_done_callback(lambda _: self._batches.discard(batch))
         return done
+
+    def look(self) -> None:
+        """Let calls that wait for their turn see that nothing new is begun."""
+        self._loop.call_soon_threadsafe(self.gate.look)
 
     def stop(self) -> None:
         """End the loop and its thread."""

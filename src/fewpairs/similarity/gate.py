@@ -75,21 +75,20 @@ class Gate:
         self._turn = asyncio.Lock()
         self._changed = asyncio.Event()
 
-    async def enter(self) -> Ticket:
-        """Wait until a call may begin; `leave` when it has ended."""
+    async def enter(self, is_over: Callable[[], bool]) -> Ticket:
+        """Wait until a call may begin, or is not wanted; `leave` when it has ended."""
         loop = asyncio.get_running_loop()
         async with self._turn:
             waited = False
-            while True:
-                wait = self._next - loop.time()
-                if self._inside >= max(1, int(self._allowed)):
-                    self._changed.clear()
-                    await self._changed.wait()
-                elif wait > 0:
-                    waited = True
-                    await asyncio.sleep(wait)
-                else:
+            while not is_over():
+                full = self._inside >= max(1, int(self._allowed))
+                if not full and self._next <= loop.time():
                     break
+                waited |= not full
+                self._changed.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout_at(None if full else self._next):
+                        await self._changed.wait()
             now = loop.time()
             # A clock that wakes up late is no reason to fall behind.
             begun = max(self._next, now - _LATE) if waited else now
@@ -100,6 +99,10 @@ class Gate:
     def leave(self) -> None:
         """Count a call that has ended."""
         self._inside -= 1
+        self.look()
+
+    def look(self) -> None:
+        """Let whoever waits look whether it has to."""
         self._changed.set()
 
     def answered(self, ticket: Ticket, left: CallsLeft | None = None) -> None:

@@ -86,10 +86,10 @@ class CausalReranker(Similarity):
     dtype
         On a GPU ``"bfloat16"``, ``"float16"``, ``"float32"`` or ``"fp8"``, on a CPU
         ``"float32"``; ``None`` takes the first of these. fp8 is quicker for models of
-        4 billion parameters, not for small ones, and less exact, and needs compute
-        capability 8.9 or above; how far it puts scores off is
-        measured on pairs of the first texts, and is in the scorer's ``backend`` and
-        ``deviation`` and in the receipt.
+        4 billion parameters, not for small ones; it is less exact, and needs compute
+        capability 8.9 or above. How far it puts scores off is measured on pairs of the
+        first texts, and is in the scorer's ``backend`` and ``deviation`` and in the
+        receipt.
     batch_tokens
         Most tokens of a batch; ``None`` sets it from the free memory. It is halved
         when memory runs out, and scoring goes on.

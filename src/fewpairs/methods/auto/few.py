@@ -14,6 +14,7 @@ from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
+from fewpairs.methods.auto.first_places import FirstPlaces, best_of
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
@@ -107,6 +108,7 @@ class FewStage:
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
         self._across = spending.oracle.cost.split is not None
+        self.first_places = FirstPlaces()  # of two sets
         self._foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
     @property
@@ -314,10 +316,12 @@ class FewStage:
             inputs = found.choose_by_several(known, orders, ahead)
             if not len(inputs):
                 break
+            best = best_of(known) if self._across else None
             inputs, values = spending.take(inputs)
             if not len(inputs):
                 break
             said = scorer.score(inputs)
+            self.first_places.count(turn, best, inputs, said, values)
             if scorer.answers:
                 error = float(np.std(values - said))
             elif turn:  # before, nothing was learned from what looked similar

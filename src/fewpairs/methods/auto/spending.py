@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import SpentError
 from fewpairs.matrix.earlier import mark, marked
+from fewpairs.methods.auto.dealing import deal
 from fewpairs.methods.landmarks import Sampling
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.reading.oracle import Oracle
@@ -127,11 +128,18 @@ class Spending:
         return self.oracle.pairs_that_fit(i, j)
 
     def random_pairs(self, evaluations: int) -> tuple[Indices, Indices, NDArray[Any]]:
-        """Buy pairs drawn uniformly from those that were not read."""
-        i, j = self.oracle.read.sample_unknown(evaluations // self.calls, self.rng)
+        """Buy pairs drawn at random from those that were not read.
+
+        Uniformly; of two sets, of every item about as many.
+        """
+        read, count = self.oracle.read, evaluations // self.calls
+        if read.sides is None or read.earlier is not None:
+            i, j = read.sample_unknown(count, self.rng)
+        else:
+            i, j = deal(read, count, self.rng, marked(read, RANDOM))
         i, j, values = self._fitting(i, j)
         for kind in (RANDOM, UNIFORM):
-            mark(self.oracle.read, kind, i, j)
+            mark(read, kind, i, j)
         return i, j, values
 
     def earlier_random(self) -> tuple[Indices, Indices, NDArray[Any]]:

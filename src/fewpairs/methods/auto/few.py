@@ -50,7 +50,7 @@ _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
 # Share of a round of two sets for what may be the first of its left item.
 _AHEAD = 0.5
-_GROWN = 1 / 3  # share of these random pairs that a matrix which has grown needs
+_GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 
@@ -190,7 +190,7 @@ class FewStage:
             share = max(share / 2, min(share, enough))
             self._by_prior = _BY_GOOD_PRIOR
         if before:
-            share *= _GROWN  # random pairs of old items tell the curve and the bulk
+            share *= _GROWN  # those of earlier runs tell the curve and the bulk
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
         least -= before + spending.reserve

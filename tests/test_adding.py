@@ -133,6 +133,21 @@ def test_pairs_held_out_before_stay_unseen_by_the_fit():
     assert np.array_equal(changed.model.left, larger.model.left)
 
 
+def test_pairs_drawn_at_random_are_random_ones_of_later_fits():
+    """Else a later fit takes them for pairs that looked similar."""
+    approx, larger, _, _ = grown()
+    last = larger.add(NUMBERS[360:], prior=features(NUMBERS[360:]))
+    random = set()
+    for one in (approx, larger):
+        drawn = one.known.ends(np.concatenate([*one.known.drawn.values()]))
+        for i, j in (drawn, (one.evidence.i, one.evidence.j)):
+            random |= set(last.known.keys(i, j).tolist())
+    held = last.known.keys(last.evidence.i, last.evidence.j)
+    called = np.concatenate([held, *last.known.drawn.values()])
+    assert len(random) > 1_000
+    assert random <= set(called.tolist())
+
+
 def test_one_at_a_time_works_and_each_is_found():
     _, similarity = counted()
     approx = fp.approximate(OLD, similarity, budget="30/item", prior=features(OLD))

@@ -330,3 +330,23 @@ def test_too_little_money_is_refused_before_or_said_after():
         fp.approximate(
             range(dear.n), Priced(dear, Dearer), budget=f"${30 * dear.usual!r}"
         )
+
+
+@pytest.mark.parametrize("recall", [None, 0.9])
+@pytest.mark.parametrize("job", ["match", "duplicates"])
+def test_the_budget_that_an_error_names_is_enough_and_no_less_is(job, recall):
+    ratio = fp.StringSimilarity("ratio")
+    texts = [f"{t * t} {t} text" for t in range(90)]
+
+    def run(budget):
+        if job == "match":
+            given = {"threshold": 0.8, "recall": recall, "budget": budget}
+            return fp.match(texts[:30], texts[30:], ratio, **given)
+        return fp.duplicates(texts, ratio, 0.8, recall=recall, budget=budget)
+
+    with pytest.raises(fp.BudgetError, match="Raise budget= to") as caught:
+        run(10)
+    needed = caught.value.needed
+    assert run(needed).evaluations <= needed
+    with pytest.raises(fp.BudgetError, match=f"Raise budget= to {needed:,} "):
+        run(needed - 1)

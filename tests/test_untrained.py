@@ -164,6 +164,19 @@ def test_a_run_with_two_landmarks_grows_to_one_that_keeps_them():
     assert np.mean(gained) > -0.01
 
 
+def test_a_larger_budget_goes_on_with_the_random_pairs_of_a_smaller_one(K):
+    """Guard and certificate draw anew, and what they had is learned from as random."""
+    prior, method = prior_of("mediocre"), fp.Auto(student=False)
+    before = fp.approximate(None, K, method=method, budget="20/item", prior=prior)
+    after = before.grow("40/item")
+    drawn = {*before.known.drawn, "held"} - {"uniform"}
+    assert drawn == {"random", "guard", "held"}
+    keys = np.concatenate([before.known.drawn[kind] for kind in sorted(drawn)])
+    assert np.isin(keys, after.known.drawn["random"]).all()
+    held = before.known.keys(before.evidence.i, before.evidence.j)
+    assert np.array_equal(before.known.drawn["held"], held)
+
+
 # --- the correction -------------------------------------------------------------------
 
 

@@ -60,9 +60,7 @@ every query's ten most similar documents are found, for so many evaluations per 
   (Yadav et al. 2023), after a third of the budget for rows of anchor queries. *Axn*
   fits a ridge per query to what was read of it, in five rounds (Yadav et al. 2024).
 - Means of three seeds; of the default with training (`Auto(student=True)`), one, and
-  three of MRPC at 5. Trained rows of STS-B, and of RTE at 50 and 100, are of the code
-  before hubs were read with the same few left items and half of a round went where the
-  first place is in doubt.
+  three of MRPC at 5.
 """
 
 

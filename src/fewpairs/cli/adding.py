@@ -13,8 +13,9 @@ from fewpairs.cli.folder import SavedRun, check_free, open_run, write_run
 from fewpairs.cli.inputs import Input, Reading, parse, place_of
 from fewpairs.cli.output import Out, doing, progress_bar
 from fewpairs.cli.recipes import make_priors
-from fewpairs.cli.running import facts_of, read_texts
+from fewpairs.cli.running import facts_of
 from fewpairs.cli.tables import ABSENT, Rows, written
+from fewpairs.cli.texts import read_texts
 from fewpairs.errors import InputError
 
 __all__ = ["add"]
@@ -61,6 +62,8 @@ def add(
     """
     say = Out(as_json=as_json)
     run = open_run(folder)
+    cure = "In Python, fewpairs.load(...).add(new_items, others=...) adds to either."
+    run.check_one_set("add", cure)
     place = out or folder
     check_free(place, force=out is None)
     allowed = None if budget is None else options.as_budget(budget)

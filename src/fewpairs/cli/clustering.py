@@ -57,6 +57,7 @@ def cluster(
     """
     say = Out(as_json=as_json)
     run = open_run(folder)
+    run.check_one_set("cluster", "Approximate one file alone to group its texts.")
     kind = run.given.kind
     suffix = {"lines": "tsv"}.get(kind, kind)
     path = out or folder / f"clusters.{suffix}"

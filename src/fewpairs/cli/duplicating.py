@@ -16,8 +16,9 @@ from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out, progress_bar, shown
 from fewpairs.cli.recipes import check_threshold, make_similarity
-from fewpairs.cli.running import read_texts, run_approximation
+from fewpairs.cli.running import run_approximation
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
+from fewpairs.cli.texts import prior_of, read_texts
 from fewpairs.errors import InputError
 from fewpairs.matrix.budget import DEFAULT_BUDGET
 from fewpairs.result.approximation import Approximation
@@ -110,6 +111,7 @@ def duplicates(
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
             raise InputError(msg)
         run = open_run(Path(source))
+        run.check_one_set("duplicates", "Use `fewpairs match LEFT RIGHT`.")
         check_threshold(threshold, make_similarity(run.spec))
         given, equal = run.given, _few_equal(run.texts)
         approx = run.with_similarity()
@@ -124,7 +126,7 @@ def duplicates(
         if plain:
             found = _of_file(
                 given, recipe, threshold, say, budget=budget, seed=seed,
-                store=store and str(store), **asked, **options.prior_of(prior, given),
+                store=store and str(store), **asked, **prior_of(prior, given),
             )  # fmt: skip
         else:
             equal = _few_equal(given.texts)  # too many: an error before it is paid

@@ -61,16 +61,17 @@ def export(
     run = open_run(folder)
     path = out or folder / names[to]
     check_file(path, force=force)
-    n = len(run.texts)
-    k = min(k, n - 1)
+    k = min(k, len(run.partners) - (run.others is None))
     if to == "npy":
         _write_matrix(run, path, force=force)
     elif to == "embedding":
-        with path.open("wb") as file:
-            np.save(file, run.approx.embedding(), allow_pickle=False)
+        found = run.approx.embedding()
+        with path.open("wb") as file:  # of two sets, left items first
+            both = np.vstack(found) if isinstance(found, tuple) else found
+            np.save(file, both, allow_pickle=False)
     elif to == "parquet":
-        found = nearest(run, k, None, progress_bar(say, "items"))
-        edges = [[i, j, value, read] for i, near in found for j, value, read in near]
+        lists = nearest(run, k, None, progress_bar(say, "items"))
+        edges = [[i, j, value, read] for i, near in lists for j, value, read in near]
         table = Rows(["source", "target", "similarity", "exact"], edges)
         write_rows(table, "parquet", path)
     else:
@@ -82,23 +83,28 @@ def export(
 
 def _write_matrix(run: SavedRun, path: Path, *, force: bool) -> None:
     """Write the matrix row by row: it is never in memory as a whole."""
-    n = len(run.texts)
-    if 4 * n * n > _ROOM and not force:
+    m, n = len(run.texts), len(run.partners)
+    if 4 * m * n > _ROOM and not force:
         msg = (
-            f"the {n:,} × {n:,} matrix takes {4 * n * n / 2**30:.0f} GiB. Pass --force "
+            f"the {m:,} × {n:,} matrix takes {4 * m * n / 2**30:.0f} GiB. Pass --force "
             "for that, or --to embedding or graph."
         )
         raise InputError(msg)
-    whole = np.lib.format.open_memmap(path, "w+", dtype=np.float32, shape=(n, n))
+    whole = np.lib.format.open_memmap(path, "w+", dtype=np.float32, shape=(m, n))
     step = max(1, _BLOCK // n)
-    for start in range(0, n, step):
-        rows = np.arange(start, min(n, start + step))
+    for start in range(0, m, step):
+        rows = np.arange(start, min(m, start + step))
         whole[rows] = run.approx.block(rows, slice(None))
     whole.flush()
 
 
 def _write_graph(run: SavedRun, path: Path, found: Iterator[Near]) -> None:
-    """Write GraphML, as networkx, igraph and Gephi read it."""
+    """Write GraphML, as networkx, igraph and Gephi read it.
+
+    Of two sets, nodes of the second come after those of the first.
+    """
+    first = 0 if run.others is None else len(run.texts)
+    nodes = run.texts if run.others is None else [*run.texts, *run.partners]
     with path.open("w", encoding="utf-8") as file:
         file.write(
             '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -108,7 +114,7 @@ def _write_graph(run: SavedRun, path: Path, found: Iterator[Near]) -> None:
             '<key id="exact" for="edge" attr.name="exact" attr.type="boolean"/>\n'
             '<graph edgedefault="undirected">\n'
         )
-        for i, text in enumerate(run.texts):
+        for i, text in enumerate(nodes):
             legal = "".join(c for c in text if c in "\t\n\r" or c >= " ")
             file.write(
                 f'<node id="n{i}"><data key="text">{escape(legal)}</data></node>\n'
@@ -116,7 +122,7 @@ def _write_graph(run: SavedRun, path: Path, found: Iterator[Near]) -> None:
         written = set()
         for i, near in found:
             for j, value, exact in near:
-                ends = (min(i, j), max(i, j))
+                ends = (min(i, first + j), max(i, first + j))
                 if ends not in written:
                     written.add(ends)
                     file.write(

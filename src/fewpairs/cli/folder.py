@@ -11,7 +11,7 @@ from typing import Any
 
 from fewpairs import __version__
 from fewpairs.cli.inputs import Input, Reading, parse
-from fewpairs.cli.recipes import Spec, make_priors, make_similarity
+from fewpairs.cli.recipes import Spec, make_pair_priors, make_priors, make_similarity
 from fewpairs.errors import InputError
 from fewpairs.result.approximation import Approximation
 from fewpairs.result.saved_folder import read_index
@@ -28,6 +28,7 @@ _OURS = (
     _INDEX,
     "approximation",
     "input.*",
+    "others.*",
     "clusters.*",
     "neighbors.*",
     "embedding.npy",
@@ -44,11 +45,26 @@ class SavedRun:
     facts: dict[str, Any]
     given: Input
     spec: Spec
+    others: Input | None = None
 
     @property
     def texts(self) -> list[str]:
         """The texts that were compared, in the order of the matrix."""
         return self.given.texts
+
+    @property
+    def partners(self) -> list[str]:
+        """The texts that they were compared with: of two sets, those of the second."""
+        return self.texts if self.others is None else self.others.texts
+
+    def check_one_set(self, command: str, cure: str) -> None:
+        """Refuse a run of two sets where a command is for one."""
+        if self.others is not None:
+            msg = (
+                f"{self.path} is a run of two sets, and `fewpairs {command}` is for "
+                f"one. {cure}"
+            )
+            raise InputError(msg)
 
     @property
     def name(self) -> str:
@@ -82,13 +98,20 @@ class SavedRun:
             needs = layers and layers["prior"] is not None and not layers["embeddings"]
         except Exception:  # noqa: BLE001 - load says what is wrong with it
             needs = False
+        items = needs or similarity is not None
         return load(
             self.path / "approximation",
-            prior=make_priors(names, self.given) if needs and names else None,
-            items=self.texts if needs or similarity is not None else None,
+            prior=self._priors(names) if needs and names else None,
+            items=self.texts if items else None,
+            others=self.others.texts if items and self.others is not None else None,
             similarity=similarity,
             store=store,
         )
+
+    def _priors(self, names: list[str]) -> Any:
+        if self.others is None:
+            return make_priors(names, self.given)
+        return make_pair_priors(names, self.given, self.others)
 
 
 def check_free(path: Path, *, force: bool) -> None:
@@ -135,6 +158,7 @@ def write_run(
     facts: dict[str, Any],
     *,
     force: bool,
+    others: tuple[Input, Reading] | None = None,
 ) -> None:
     """Write all of a run, or nothing; a run that it replaces is there until then."""
     check_free(path, force=force)
@@ -142,23 +166,16 @@ def write_run(
     draft = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
     try:
         draft.chmod(0o755)
-        copy = f"input.{'txt' if given.kind == 'lines' else given.kind}"
-        (draft / copy).write_bytes(given.data)
+        sources = {"input": _kept(draft, "input", given, how)}
+        if others is not None:
+            sources["others"] = _kept(draft, "others", *others)
         approx.save(draft / "approximation")
-        source = {
-            "name": given.name,
-            "file": copy,
-            "rows": len(given.table.rows),
-            "texts": len(given.texts),
-            **asdict(how),
-            "kind": given.kind,
-        }
         index = {
             "format": _FORMAT,
             "version": _VERSION,
             "fewpairs": __version__,
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "input": source,
+            **sources,
             **facts,
         }
         text = json.dumps(index, indent=2, ensure_ascii=False)
@@ -170,6 +187,20 @@ def write_run(
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
+
+
+def _kept(draft: Path, name: str, given: Input, how: Reading) -> dict[str, Any]:
+    """Copy an input to a run, and return how it is read again."""
+    copy = f"{name}.{'txt' if given.kind == 'lines' else given.kind}"
+    (draft / copy).write_bytes(given.data)
+    return {
+        "name": given.name,
+        "file": copy,
+        "rows": len(given.table.rows),
+        "texts": len(given.texts),
+        **asdict(how),
+        "kind": given.kind,
+    }
 
 
 def _put(draft: Path, path: Path) -> None:
@@ -222,10 +253,9 @@ def open_run(path: Path) -> SavedRun:
                 f"fewpairs reads versions up to {_VERSION}. Install a newer one."
             )
             raise InputError(msg)
-        source = facts["input"]
-        data = (path / source["file"]).read_bytes()
-        given = parse(data, source["kind"], source["name"], _reading(source))
-        return SavedRun(path, facts, given, Spec(**facts["similarity"]))
+        given = _read_again(path, facts["input"])
+        others = _read_again(path, facts["others"]) if "others" in facts else None
+        return SavedRun(path, facts, given, Spec(**facts["similarity"]), others)
     except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
@@ -234,6 +264,11 @@ def open_run(path: Path) -> SavedRun:
             "approximate` again."
         )
         raise InputError(msg) from error
+
+
+def _read_again(path: Path, source: dict[str, Any]) -> Input:
+    data = (path / source["file"]).read_bytes()
+    return parse(data, source["kind"], source["name"], _reading(source))
 
 
 def _reading(source: dict[str, Any]) -> Reading:

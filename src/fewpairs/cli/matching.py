@@ -11,10 +11,9 @@ from fewpairs.answers.matches_receipt import receipt_lines
 from fewpairs.answers.matches_table import as_columns
 from fewpairs.answers.sides import Side, check_names, listed
 from fewpairs.cli import certainty, options
-from fewpairs.cli.inputs import Input, Reading, place_of
+from fewpairs.cli.inputs import Input, place_of
 from fewpairs.cli.output import Out, progress_bar, shown
-from fewpairs.cli.recipes import check_threshold, make_pair_priors, make_similarity
-from fewpairs.cli.running import read_texts
+from fewpairs.cli.recipes import check_threshold, make_similarity
 from fewpairs.cli.tables import (
     ABSENT,
     Rows,
@@ -23,6 +22,7 @@ from fewpairs.cli.tables import (
     kind_of_output,
     write_rows,
 )
+from fewpairs.cli.texts import LeftColumns, RightColumns, prior_of, read_two
 from fewpairs.errors import InputError
 from fewpairs.report import write_matches_report
 from fewpairs.run.job import AUTO
@@ -40,15 +40,6 @@ def _file(side: str) -> Any:
         help="Rows: lines, or a CSV, TSV, JSONL or Parquet file (also .gz); one of the "
         "two may be -, standard input.",
         show_default=False,
-    )
-
-
-def _columns_of(side: str) -> Any:
-    return typer.Option(
-        f"--{side}-column",
-        help=f"Column of the text in {side.upper()}; several are joined by a blank. As "
-        "--column if not given.",
-        rich_help_panel=_INPUT,
     )
 
 
@@ -83,8 +74,8 @@ def match(
             "--one-to-one", help="Let no row come twice: the best assignment of all."
         ),
     ] = False,
-    left_column: Annotated[list[str] | None, _columns_of("left")] = None,
-    right_column: Annotated[list[str] | None, _columns_of("right")] = None,
+    left_column: LeftColumns = None,
+    right_column: RightColumns = None,
     left_id: Annotated[str | None, _id_of("left")] = None,
     right_id: Annotated[str | None, _id_of("right")] = None,
     text_options: options.TextOptions,
@@ -143,17 +134,15 @@ def match(
     if threshold is not None:
         check_threshold(threshold, recipe)
     options.as_job_budget(budget)
-    if left == right == "-":
-        msg = "LEFT and RIGHT are both -, and there is one standard input. Name a file."
-        raise InputError(msg)
-    how = replace(text_options.reading(), fewest=1)
-    files = (_read(left, how, left_column, say), _read(right, how, right_column, say))
+    columns = left_column, right_column
+    both = read_two((left, right), text_options.reading(), columns, say)
+    files = both[0][0], both[1][0]
     ids = ("--left-id", left_id), ("--right-id", right_id)
     sides = [_side(file, *name) for file, name in zip(files, ids, strict=True)]
     found = run_match(
         files[0].texts, files[1].texts, recipe, threshold=threshold, k=top,
         one_to_one=one_to_one, budget=budget, seed=seed, store=store and str(store),
-        progress=progress_bar(say), **wanted, **_prior(prior, *files),
+        progress=progress_bar(say), **wanted, **prior_of(prior, *files),
     )  # fmt: skip
     found = replace(found, sides=(sides[0], sides[1]))
     say.note(f"{found.way}")
@@ -181,10 +170,6 @@ def _check_asked(threshold: float | None, top: int | None, *, one_to_one: bool) 
         raise InputError(msg)
 
 
-def _read(path: str, how: Reading, columns: list[str] | None, say: Out) -> Input:
-    return read_texts(path, replace(how, columns=tuple(columns or how.columns)), say)
-
-
 def _side(file: Input, option: str, ids: str | None) -> Side:
     """Return the rows of a file with all their columns."""
     rows = [file.table.rows[position] for position in file.positions]
@@ -199,10 +184,6 @@ def _side(file: Input, option: str, ids: str | None) -> Side:
     side = Side(len(names), names, columns, file.texts)
     check_names(side, option, file.name, ids)
     return side
-
-
-def _prior(names: list[str] | None, left: Input, right: Input) -> dict[str, Any]:
-    return {} if not names else {"prior": make_pair_priors(names, left, right)}
 
 
 def _tell(found: Matches, say: Out) -> None:

@@ -12,8 +12,8 @@ from fewpairs.cli import options
 from fewpairs.cli.folder import SavedRun, open_run
 from fewpairs.cli.output import Out, progress_bar, shown
 from fewpairs.cli.recipes import make_similarity
-from fewpairs.cli.running import read_texts
 from fewpairs.cli.tables import Rows, check_file, kind_of_output, write_rows
+from fewpairs.cli.texts import prior_of, read_texts
 from fewpairs.errors import InputError
 from fewpairs.progress import Progress
 from fewpairs.run import jobs
@@ -80,8 +80,9 @@ def neighbors(
             msg = f"{source} is a file. Pass --similarity, or the folder of a run."
             raise InputError(msg)
         run = open_run(Path(source))
-        texts, way = run.texts, None
-        wanted = _wanted(texts, item, k, listing=out is None and not as_json)
+        texts, partners, way = run.texts, run.partners, None
+        most = len(partners) - (run.others is None)
+        wanted = _wanted(texts, item, k, most, listing=out is None and not as_json)
         found = list(nearest(run, k, wanted, progress_bar(say, "items")))
     else:
         how = text_options.reading()
@@ -89,19 +90,20 @@ def neighbors(
         recipe = make_similarity(spec)
         options.as_job_budget(budget)
         given = read_texts(source, how, say)
-        texts = given.texts
-        wanted = _wanted(texts, item, k, listing=out is None and not as_json)
+        texts = partners = given.texts
+        most = len(texts) - 1
+        wanted = _wanted(texts, item, k, most, listing=out is None and not as_json)
         found, way = _of_file(
             texts, recipe, k, wanted, say, budget=budget, seed=seed,
-            store=store and str(store), **options.prior_of(prior, given),
+            store=store and str(store), **prior_of(prior, given),
         )  # fmt: skip
         say.note(str(way))
     for i, near in found if wanted is not None and out is None else []:
-        _show(texts, i, near, say, marked=way is None)
+        _show(texts[i], partners, i, near, say, marked=way is None)
     if way is None and wanted is not None and out is None:
         say.note("values marked * were evaluated, the others are predicted")
     records = [
-        (i, rank, j, value, exact, texts[i], texts[j])
+        (i, rank, j, value, exact, texts[i], partners[j])
         for i, near in found
         for rank, (j, value, exact) in enumerate(near, start=1)
     ]
@@ -113,12 +115,15 @@ def neighbors(
 
 
 def _wanted(
-    texts: list[str], names: list[str] | None, k: int, *, listing: bool
+    texts: list[str], names: list[str] | None, k: int, most: int, *, listing: bool
 ) -> list[int] | None:
-    """Return the items that are asked for; ``None``: all of them."""
+    """Return the items that are asked for; ``None``: all of them.
+
+    ``most``: neighbors that each can have.
+    """
     n = len(texts)
-    if k >= n:
-        msg = f"-k is {k}, and there are {n:,} texts: each has {n - 1:,} others."
+    if k > most:
+        msg = f"-k is {k}, and there are {n:,} texts: each has {most:,} others."
         raise InputError(msg)
     if names:
         return [_find(texts, name) for name in names]
@@ -154,17 +159,17 @@ def _find(texts: list[str], name: str) -> int:
 
 
 def _show(
-    texts: list[str], i: int, near: list[tuple[int, float, bool]], say: Out, *,
-    marked: bool,
+    text: str, partners: list[str], i: int, near: list[tuple[int, float, bool]],
+    say: Out, *, marked: bool,
 ) -> None:  # fmt: skip
     say.table(
-        f"{i}: {shown(texts[i], 100)}",
+        f"{i}: {shown(text, 100)}",
         [("similarity", True), ("item", True), ("text", False)],
         [
             (
                 f"{value:.4f}" + (("*" if exact else " ") if marked else ""),
                 str(j),
-                shown(texts[j]),
+                shown(partners[j]),
             )
             for j, value, exact in near
         ],
@@ -207,12 +212,15 @@ def nearest(
         items: Any = range(len(run.texts))
     else:
         rows = run.approx.block(wanted, slice(None))
-        rows[np.arange(len(wanted)), wanted] = -np.inf
+        if run.others is None:
+            rows[np.arange(len(wanted)), wanted] = -np.inf
         indices = np.argsort(-rows, axis=1, kind="stable")[:, :k]
         values = np.take_along_axis(rows, indices, axis=1)
         items = wanted
+    first = run.approx.known.split or 0  # of two sets, where right items begin
     for i, near, similar in zip(items, indices, values, strict=True):
-        read, _ = run.approx.known.lookup(np.full(k, i), np.asarray(near, np.int64))
+        at = first + np.asarray(near, np.int64)
+        read, _ = run.approx.known.lookup(np.full(k, i), at)
         yield (
             int(i),
             [

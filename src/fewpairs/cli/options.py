@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from fewpairs.cli.inputs import FORMATS, Input, Reading
-from fewpairs.cli.recipes import NAMES, Spec, make_priors
+from fewpairs.cli.inputs import FORMATS, Reading
+from fewpairs.cli.recipes import NAMES, Spec
 from fewpairs.errors import InputError
 from fewpairs.matrix.budget import Budget
 from fewpairs.methods import BY_NAME
@@ -35,7 +35,6 @@ __all__ = [
     "as_budget",
     "as_job_budget",
     "as_method_name",
-    "prior_of",
     "spelled_out",
 ]
 
@@ -340,11 +339,6 @@ def as_job_budget(text: str) -> Budget | None:
     (True, 0.05)
     """
     return None if text.strip().lower() == AUTO else as_budget(text)
-
-
-def prior_of(names: list[str] | None, given: Input) -> dict[str, Any]:
-    """Return the prior as an argument; none where the library's default is meant."""
-    return {} if not names else {"prior": make_priors(names, given)}
 
 
 def as_method_name(name: str) -> str:

@@ -8,8 +8,8 @@ import typer
 from fewpairs.cli import options
 from fewpairs.cli.inputs import Input
 from fewpairs.cli.output import Out
-from fewpairs.cli.recipes import make_pair_priors, make_similarity
-from fewpairs.cli.running import read_texts
+from fewpairs.cli.recipes import make_similarity
+from fewpairs.cli.texts import prior_of, read_texts
 from fewpairs.errors import BudgetError, InputError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import Budget
@@ -74,14 +74,13 @@ def plan(
     recipe = make_similarity(text_options.spec(similarity))
     how = how if others is None else replace(how, fewest=1)
     given, second = read_texts(file, how, out), None
-    told = options.prior_of(prior, given) if others is None else {}
     if others is not None:
         columns = tuple(others_column or how.columns)
         second = read_texts(others, replace(how, columns=columns), out)
-        told = {"prior": make_pair_priors(prior, given, second)} if prior else {}
     elif others_column:
         msg = "--others-column is given without --others. Name the second file too."
         raise InputError(msg)
+    told = prior_of(prior, given, second)
     strict = budget is not None
     bills = _affordable(
         given, recipe, asked, method, told, second=second, strict=strict

@@ -59,6 +59,7 @@ def report(
         run.approx,
         run.texts,
         path,
+        others=None if run.others is None else run.partners,
         title=title or run.name,
         threshold=threshold,
         created=run.facts["created"],

@@ -8,9 +8,17 @@ import typer
 
 from fewpairs.cli import options
 from fewpairs.cli.folder import check_free, open_run, place, write_run
-from fewpairs.cli.inputs import Input, Reading, read_input
+from fewpairs.cli.inputs import Input, Reading
 from fewpairs.cli.output import Out, doing, progress_bar
 from fewpairs.cli.recipes import Spec, make_similarity
+from fewpairs.cli.texts import (
+    LeftColumns,
+    OthersColumns,
+    prior_of,
+    read_texts,
+    read_two,
+)
+from fewpairs.errors import InputError
 from fewpairs.matrix.budget import DEFAULT_BUDGET
 from fewpairs.result.approximation import Approximation
 from fewpairs.run import approximate as run_approximate
@@ -18,7 +26,6 @@ from fewpairs.run import approximate as run_approximate
 __all__ = [
     "approximate",
     "facts_of",
-    "read_texts",
     "run_approximation",
     "show",
 ]
@@ -29,6 +36,15 @@ def approximate(
     file: options.InputFile,
     similarity: options.SimilarityName,
     *,
+    others: Annotated[
+        str | None,
+        typer.Option(
+            help="A second file: two sets. Rows of FILE, LEFT, are compared with its "
+            "rows, RIGHT, and with no others."
+        ),
+    ] = None,
+    left_column: LeftColumns = None,
+    others_column: OthersColumns = None,
     text_options: options.TextOptions,
     budget: options.BudgetText = DEFAULT_BUDGET,
     prior: options.PriorNames = None,
@@ -52,11 +68,15 @@ def approximate(
 ) -> None:
     """Approximate all similarities of the texts, and keep the result in a folder.
 
+    Of one file, those of its texts with each other; of two, of either with the other.
+
     For example:
 
     fewpairs approximate titles.csv --column title --similarity levenshtein --out run
 
     fewpairs approximate notes.txt -s token-sort-ratio -b 10% --store paid -o notes
+
+    fewpairs approximate queries.txt -s ratio --others documents.csv --right-column text
 
     cat notes.txt | fewpairs approximate - -s scoring:shared_words -b 20000 -o words
     """
@@ -66,10 +86,19 @@ def approximate(
     folder = out or place(file)
     check_free(folder, force=force)
     options.as_budget(budget)
-    given = read_texts(file, how, say)
+    second: tuple[Input, Reading] | None = None
+    if others is not None:
+        columns = left_column, others_column
+        (given, how), second = read_two((file, others), how, columns, say)
+    elif left_column or others_column:
+        word = "--left-column" if left_column else "--others-column"
+        msg = f"{word} is given without --others. Name the second file too."
+        raise InputError(msg)
+    else:
+        given = read_texts(file, how, say)
     approx = run_approximation(
         given, spec, say, budget=budget, prior=prior, method=method, seed=seed,
-        store=store,
+        store=store, others=second and second[0],
     )  # fmt: skip
     facts = {
         "similarity": asdict(spec),
@@ -79,7 +108,7 @@ def approximate(
         "seed": seed,
     }
     with doing(say, f"writing {folder}"):
-        write_run(folder, approx, given, how, facts, force=force)
+        write_run(folder, approx, given, how, facts, force=force, others=second)
     say.say(str(approx))
     say.note(f"kept in {folder}; look at it by: fewpairs report {folder}")
     say.document({"folder": str(folder), **facts_of(approx)})
@@ -95,18 +124,20 @@ def run_approximation(
     method: str,
     seed: int,
     store: Path | None = None,
+    others: Input | None = None,
 ) -> Approximation:
-    """Check everything that can be checked, then pay."""
+    """Check everything that can be checked, then pay; ``others``: the second set."""
     allowed = options.as_budget(budget)
     options.as_method_name(method)
     with doing(say, "loading the similarity"):
         recipe = make_similarity(spec)
     with doing(say, "preparing the prior"):
-        told = options.prior_of(prior, given)
+        told = prior_of(prior, given, others)
     kept: Any = None if store is None else str(store)
     approx = run_approximate.approximate(
         given.texts,
         recipe,
+        others=None if others is None else others.texts,
         method=method,
         budget=allowed,
         seed=seed,
@@ -132,8 +163,10 @@ def show(folder: options.Folder, *, as_json: options.AsJson = False) -> None:
     run = open_run(folder)
     approx = run.approx
     out.say(str(approx))
-    source = run.facts["input"]
-    out.say(f"  {'input':<11} {source['name']}, {source['texts']:,} texts")
+    for name in ("input", "others"):
+        source = run.facts.get(name)
+        if source is not None:
+            out.say(f"  {name:<11} {source['name']}, {source['texts']:,} texts")
     out.say(
         f"  {'made':<11} {run.facts['created']} by fewpairs {run.facts['fewpairs']}"
     )
@@ -145,6 +178,7 @@ def facts_of(approx: Approximation) -> dict[str, Any]:
     certificate = approx.certificate
     return {
         "items": approx.shape[0],
+        **({} if approx.known.sides is None else {"others": approx.shape[1]}),
         "method": approx.method,
         "landmarks": len(approx.landmarks),
         "rank": approx.left.shape[1],
@@ -159,20 +193,6 @@ def facts_of(approx: Approximation) -> dict[str, Any]:
             "doubt": certificate.doubt or None,
         },
     }
-
-
-def read_texts(file: str, how: Reading, out: Out) -> Input:
-    """Read the input, and say what is odd about it."""
-    with doing(out, f"reading {file}"):
-        given = read_input(file, how)
-    if given.repeated:
-        out.note(
-            f"note: {given.repeated:,} of {len(given.texts):,} texts repeat another one"
-        )
-    skipped = len(given.table.rows) - len(given.texts)
-    if skipped:
-        out.note(f"note: {skipped:,} rows without text are left out")
-    return given
 
 
 def _absolute(prior: str) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fewpairs.cards import card
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import Moments
+from fewpairs.methods.auto.spending import HELD, renew
 from fewpairs.model.model import Model
 from fewpairs.reading.oracle import Oracle
 from fewpairs.result.weighing import CANCELED, Sample, weigh
@@ -240,7 +241,9 @@ def hold_out(
     i, j = read.sample_unknown(size, rng)
     if earlier is None:
         before = read.moments()
-        return HeldOut(*oracle.pairs_that_fit(i, j), before, rng, bounds=bounds)
+        i, j, truth = oracle.pairs_that_fit(i, j)
+        renew(read, HELD, i, j)
+        return HeldOut(i, j, truth, before, rng, bounds=bounds)
     none = i[:0], i[:0], np.empty(0)
     kept, rest = earlier.part(earlier.aside.pop(HELD_OUT, none), read, len(i), rng)
     for sample in (rest, *earlier.aside.values()):
@@ -249,6 +252,7 @@ def hold_out(
     both = oracle.pairs_that_fit(i, j), kept
     i, j, truth = (np.concatenate(side) for side in zip(*both, strict=True))
     earlier.put_back(read, kept)
+    renew(read, HELD, i, j)
     read.earlier = None  # any pair may be read from here on
     return HeldOut(i, j, truth, before, rng, bounds=bounds)
 

@@ -19,11 +19,12 @@ from fewpairs.answers.neighbors import check_k
 from fewpairs.answers.recall import Target, check_target
 from fewpairs.answers.way import Way
 from fewpairs.checks import check_number
-from fewpairs.errors import InputError
+from fewpairs.errors import BudgetError, InputError, SpentError
 from fewpairs.ledger.ledger import Ledger
 from fewpairs.matrix.budget import GivenBudget
 from fewpairs.progress import Progress, Status
 from fewpairs.reading.oracle import Oracle
+from fewpairs.result.approximation import Approximation
 from fewpairs.run.compared import one_set
 from fewpairs.run.job import AUTO, OPTIONS, PRIOR, Job
 from fewpairs.similarity.base import Scorer, Similarity
@@ -33,11 +34,11 @@ from fewpairs.types import Column, Empty, Ids
 
 __all__ = [
     "MOST_EQUAL",
+    "approximated",
     "band_of",
     "check_affordable",
     "check_threshold",
     "duplicates",
-    "kept_for_candidates",
     "kept_for_sample",
     "neighbors",
     "options",
@@ -264,7 +265,7 @@ def _approximated(
 
     Where a recall is asked for, three fifths, and a twentieth is for a sample.
     """
-    approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
+    approx = approximated(job, limit, target)
     calls = approx.reader("duplicates").calls
     most = job.left(approx, limit) // calls
     sample = kept_for_sample(limit // calls, most, target)
@@ -291,10 +292,33 @@ def _approximated(
     return replace(found, evaluations=paid, way=way)
 
 
-def kept_for_candidates(limit: int, target: Target) -> int:
-    """Return how much of a budget is for what comes after the approximation."""
+def _beside(limit: int, share: float) -> int:
+    """Return what a budget leaves beside a share of it."""
+    return max(1, limit - math.floor(limit * share))
+
+
+def approximated(job: Job, limit: int, target: Target) -> Approximation:
+    """Approximate for what a budget leaves beside checking candidates.
+
+    Where that is too little, say what would be enough.
+    """
     share = _CANDIDATES if target.recall is None else _CERTIFIED
-    return math.floor(limit * share)
+    part = _beside(limit, share)
+    try:
+        return job.approximate(part)
+    except SpentError:
+        raise
+    except BudgetError as error:
+        if error.needed <= part:
+            raise
+        total = math.ceil(error.needed / (1 - share))
+        total -= _beside(total - 1, share) >= error.needed  # what is rounded
+        msg = (
+            f"{job.call}: of {limit:,} evaluations {part:,} are for an approximation, "
+            f"the others for what it proposes; it needs {error.needed:,}. Raise "
+            f"budget= to {total:,} evaluations or more."
+        )
+        raise BudgetError(msg, needed=total, allowed=limit) from None
 
 
 def kept_for_sample(limit: int, most: int, target: Target) -> int:

@@ -22,10 +22,10 @@ from fewpairs.run.compared import ColumnsOfTwo, two_sides
 from fewpairs.run.job import AUTO, PRIOR, Job
 from fewpairs.run.jobs import (
     MOST_EQUAL,
+    approximated,
     band_of,
     check_affordable,
     check_threshold,
-    kept_for_candidates,
     kept_for_sample,
     options,
 )
@@ -149,7 +149,7 @@ def match(
                 paid=oracle.evaluations,
             )
         limit = job.limit(oracle)
-    approx = job.approximate(max(1, limit - kept_for_candidates(limit, target)))
+    approx = approximated(job, limit, target)
     most = job.left(approx, limit)
     sample = kept_for_sample(limit, most, target)
     found = link(

@@ -14,6 +14,7 @@ from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
+from fewpairs.methods.auto.first_places import FirstPlaces, best_of
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.pair_regression import PairRegression
@@ -49,6 +50,7 @@ _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
 # Share of a round of two sets for what may be the first of its left item.
 _AHEAD = 0.5
+_GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
 
@@ -106,6 +108,7 @@ class FewStage:
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
         self._across = spending.oracle.cost.split is not None
+        self.first_places = FirstPlaces()  # of two sets
         self._foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
     @property
@@ -187,7 +190,7 @@ class FewStage:
             share = max(share / 2, min(share, enough))
             self._by_prior = _BY_GOOD_PRIOR
         if before:
-            share /= 2  # random pairs of old items tell the curve and the bulk
+            share *= _GROWN  # those of earlier runs tell the curve and the bulk
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
         least -= before + spending.reserve
@@ -313,10 +316,12 @@ class FewStage:
             inputs = found.choose_by_several(known, orders, ahead)
             if not len(inputs):
                 break
+            best = best_of(known) if self._across else None
             inputs, values = spending.take(inputs)
             if not len(inputs):
                 break
             said = scorer.score(inputs)
+            self.first_places.count(turn, best, inputs, said, values)
             if scorer.answers:
                 error = float(np.std(values - said))
             elif turn:  # before, nothing was learned from what looked similar

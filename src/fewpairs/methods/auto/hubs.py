@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.mixed_effects import MixedEffects
-from fewpairs.methods.auto.spending import Spending
+from fewpairs.matrix.earlier import mark
+from fewpairs.methods.auto.spending import RANDOM, Spending
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
@@ -65,6 +66,7 @@ def read_hubs(spending: Spending, prior: Prior, drawn: Pairs) -> Pairs:
         a, b = a[once], b[once]
         if len(a):
             found.append((a, b, spending.read(a, b)))
+            mark(read, RANDOM, a, b)
             most -= len(a)
     return _joined(found)
 

@@ -7,16 +7,18 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import SpentError
 from fewpairs.matrix.earlier import mark, marked
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.dealing import deal
 from fewpairs.methods.landmarks import Sampling
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.reading.oracle import Oracle
 from fewpairs.types import Indices
 
-__all__ = ["GUARD", "RANDOM", "Spending"]
+__all__ = ["GUARD", "HELD", "RANDOM", "Spending", "renew"]
 
 # What random pairs were drawn for: all that a fit may learn from; those of them that
-# are a uniform sample of the matrix; those that the guard has seen.
-RANDOM, UNIFORM, GUARD = "random", "uniform", "guard"
+# are a uniform sample of the matrix; those of the guard, and of the certificate.
+RANDOM, UNIFORM, GUARD, HELD = "random", "uniform", "guard", "held"
 
 # Random pairs that are read last: a share of the budget, from some 300 on (fewer do not
 # even tell a mean), up to 600.
@@ -25,6 +27,17 @@ _LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
 # Share that these 300 may be at most, of one set and of two: there, what is returned is
 # ordered by the model, and few evaluations per left item are for what it puts first.
 _LAST_FEW, _LAST_ACROSS = 0.35, 0.04
+
+
+def renew(read: Entries, kind: str, i: Indices, j: Indices) -> None:
+    """Remember the random pairs of a kind; those that it had are random ones now.
+
+    Taken for pairs that looked similar, they would tell a later fit that anything may.
+    """
+    keys = read.keys(i, j)
+    before = read.drawn.get(kind, keys[:0])
+    mark(read, RANDOM, *read.ends(before[~np.isin(before, keys)]))
+    read.drawn[kind] = keys
 
 
 class Spending:
@@ -127,20 +140,33 @@ class Spending:
         return self.oracle.pairs_that_fit(i, j)
 
     def random_pairs(self, evaluations: int) -> tuple[Indices, Indices, NDArray[Any]]:
-        """Buy pairs drawn uniformly from those that were not read."""
-        i, j = self.oracle.read.sample_unknown(evaluations // self.calls, self.rng)
+        """Buy pairs drawn at random from those that were not read.
+
+        Uniformly; of two sets, of every item about as many.
+        """
+        read, count = self.oracle.read, evaluations // self.calls
+        if read.sides is None or read.earlier is not None:
+            i, j = read.sample_unknown(count, self.rng)
+        else:
+            i, j = deal(read, count, self.rng, marked(read, RANDOM))
         i, j, values = self._fitting(i, j)
         for kind in (RANDOM, UNIFORM):
-            mark(self.oracle.read, kind, i, j)
+            mark(read, kind, i, j)
         return i, j, values
 
     def earlier_random(self) -> tuple[Indices, Indices, NDArray[Any]]:
-        """Return random pairs of old items, of a matrix that has grown."""
+        """Return random pairs of earlier runs: of old items, or of a smaller budget.
+
+        Where the budget has grown, what guard and certificate had is free to learn
+        from: both draw anew.
+        """
         read = self.oracle.read
         i, j = marked(read, RANDOM)
         if read.earlier is None:
-            i, j = i[:0], j[:0]
-        return i, j, read.lookup(i, j)[1]
+            several = [(i, j), marked(read, GUARD), marked(read, HELD)]
+            i, j = (np.concatenate(ends) for ends in zip(*several, strict=True))
+        there, values = read.lookup(i, j)
+        return i[there], j[there], values[there]
 
     def uniform(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return random pairs that are a uniform sample of a matrix that has grown.
@@ -177,14 +203,14 @@ class Spending:
         i, j = read.sample_unknown(number, self.rng)
         if read.earlier is None:
             i, j, values = self._fitting(i, j)
-            read.drawn[GUARD] = read.keys(i, j)
+            renew(read, GUARD, i, j)
             return i, j, values
         none = i[:0], i[:0], np.empty(0)
         before = read.earlier.aside.get(GUARD, none)
         taken, _ = read.earlier.part(before, read, len(i), self.rng)
         both = self._fitting(i, j), taken
         i, j, values = (np.concatenate(side) for side in zip(*both, strict=True))
-        read.drawn[GUARD] = read.keys(i, j)
+        renew(read, GUARD, i, j)
         return i, j, values
 
     def buy_landmarks(self, evaluations: float) -> None:

@@ -61,8 +61,9 @@ it; nothing on it is typed in by hand but the words and what is to be reached.
   pairs by the prior's curve; its random pairs, 5 % of the budget and at most 2,000,
   are paid for. A few settings of NN-descent and of the walk were chosen by their
   recall on STS-B, one seed, which favors them there. One seed, but in the last table.
-- **default 0.1** is fewpairs 0.1.0; *trained* is `Auto(student=True)`. Everything of
-  the default is counted: certificate and guard too. An empty cell was not run.
+- **default 0.1** is fewpairs 0.1.0; *trained* is `Auto(student=True)`, and *default* is
+  not trained. Everything of the default is counted: certificate and guard too. An
+  empty cell was not run.
 """
 
 

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.read import Read
 from fewpairs.model.pair_inputs import PairInputs
 
@@ -35,8 +37,20 @@ class Ranking:
     ) -> None:
         self._vectors, self._rng = vectors, rng
 
+        self._learned = False
+
+    def choose(self, found: Candidates, count: int, known: Entries) -> PairInputs:
+        """Return unread pairs that look most similar."""
+        if self._learned:
+            found.score_anew(self.score)
+        return found.choose_by_several(known, [(count, None)])
+
+    def answer(self, read: Read) -> None:
+        """Leave it to the model: this orders candidates alone."""
+
     def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to what was read."""
+        self._learned = True
         both = training.chosen + training.uniform
         parts = training.chosen, training.uniform
         each = [np.full(len(part), len(both) / max(1, len(part))) for part in parts]

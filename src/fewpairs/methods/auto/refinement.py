@@ -13,6 +13,7 @@ from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.read import Read
+from fewpairs.methods.auto.two_scorers import TwoScorers
 from fewpairs.model.model import Model
 from fewpairs.model.student import profiles
 from fewpairs.model.training_pairs import TrainingPairs
@@ -66,12 +67,12 @@ def refine(
     for turn in range(scorer.rounds):
         if turn:
             scorer.learn(read, last=False, label=f"round {turn + 1}")
-            found.score_anew(scorer.score)
         wanted = (count - done) // (scorer.rounds - turn)
-        blind = turn == 0 and model.curve is None
-        inputs = found.choose_by_both(
-            wanted, spending.oracle.read, by_prior=0.5 if blind else 0.0
-        )
+        if turn == 0 and model.curve is None:
+            known = spending.oracle.read
+            inputs = found.choose_by_both(wanted, known, by_prior=0.5)
+        else:
+            inputs = scorer.choose(found, wanted, spending.oracle.read)
         if not len(inputs):
             break
         inputs, values = spending.take(inputs)
@@ -89,37 +90,37 @@ def refine(
     spending.buy_landmarks(spending.left)
     if len(spending.landmarks) > had:
         return put_under(work.low_rank(proposing=False), last), words
-    if isinstance(scorer, CorrectionScorer):
-        scorer.learn(read, last=True, label="last round")
-        if scorer.correction is not None:
-            return replace(model, correction=scorer.correction), words
+    correction = scorer.answer(read)
+    if correction is not None:
+        return replace(model, correction=correction), words
     return put_under(model, last), words
 
 
 def _scorer(
     work: LowRankStage, model: Model, found: Candidates, count: int
-) -> Ranking | CorrectionScorer:
+) -> Ranking | TwoScorers:
     """Return what learns from so many pairs which others look similar.
 
-    With a prior a correction, item by item; its features are directions of the prior
-    and of the landmarks' columns. Without, the columns are all that is known of the
-    items, and the low rank has it already: a few numbers for all items.
+    A few numbers for all items. With a prior a correction, item by item, beside them;
+    its features are directions of the prior and of the landmarks' columns. Without, the
+    columns are all that is known of the items, and the low rank has it already.
     """
     spending = work.spending
+    vectors = None
+    if count >= _TELLING and found.partner.size <= _RANKED:
+        vectors = profiles(spending.columns, work.prior)[:, :_VECTORS]
+    ranking = Ranking(vectors, spending.rng)
     directions = item_features(work.prior, _DIRECTIONS, spending.rng)
     if directions is None:
-        vectors = None
-        if count >= _TELLING and found.partner.size <= _RANKED:
-            vectors = profiles(spending.columns, work.prior)[:, :_VECTORS]
-        return Ranking(vectors, spending.rng)
+        return ranking
     of_columns = profiles(spending.columns, None)[:, :_DIRECTIONS]
     features = beside(directions, of_columns)
-    scorer = CorrectionScorer(
+    correction = CorrectionScorer(
         features, len(directions), spending.rng, curve=model.curve
     )
-    scorer.place(found)
+    correction.place(found)
     found.mixed = True  # more is learned where items take turns
-    return scorer
+    return TwoScorers(correction, ranking)
 
 
 def put_under(model: Model, last: Last | None) -> Model:

@@ -87,13 +87,13 @@ class Auto(Method):
        buys more landmarks.
     3. Refinement reads the pairs that look most similar, in rounds; each round's
        values improve the next choice: with a prior by the correction that few
-       evaluations have, which answers in the end, too. It ends early where it finds
-       nothing new. Beside a student, a tenth of it goes by a prior that was found to
-       help.
+       evaluations have, or by a ranking, whichever orders new pairs better; the first
+       answers in the end, too. It ends early where it finds nothing new. Beside a
+       student, a tenth of it goes by a prior that was found to help.
 
     In the end a guard compares the result with random pairs that the fit never saw,
-    shrinks it as far as they do not confirm it, and returns their mean if nothing
-    helps.
+    shrinks it as far as they do not confirm it, and returns the prior's curve, or their
+    mean, if nothing else helps.
 
     Evaluations: as many as the budget allows, at least a few hundred.
 

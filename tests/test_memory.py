@@ -161,7 +161,7 @@ def test_a_command_that_runs_out_of_memory_says_so_and_what_works(
         raise MemoryError("Unable to allocate 26.8 GiB for an array")
 
     (tmp_path / "texts.txt").write_text("a\nb\nc\n", encoding="utf-8")
-    monkeypatch.setattr("fewpairs.cli.running.read_input", large)
+    monkeypatch.setattr("fewpairs.cli.texts.read_input", large)
     arguments = ["approximate", "texts.txt", "-s", "ratio", "-b", "100%"]
     done = run_here(arguments, tmp_path, capfd, monkeypatch)
     assert done.returncode == 1

@@ -49,8 +49,12 @@ _PILOT_LANDMARKS = 8  # that it should buy at least
 # landmarks. Where the prior says much, up to more: with a prior of texts, and without
 # training unless entries are all that counts, as re-ranking then is hard to beat.
 _FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (150.0, 0.3)
+# Items from which on, without training, scattered pairs come first up to this share of
+# all pairs, with more and more columns beside them: columns of fewer items are cheap.
+_MANY, _BESIDE_COLUMNS = 1_000, 0.35
 _FEW_GROWN = 0.6  # of n, the same of a matrix that has grown: pairs per new item
-_WORTH_ASKING, _ASKED = 4_000, 150  # pairs; random ones that tell what a prior says
+# Pairs; random ones that tell what a prior says, of many items and of fewer.
+_WORTH_ASKING, _ASKED_OF_MANY, _ASKED = 4_000, 600, 150
 _FEWEST_ACROSS = 20  # pairs of two sets
 # Of a budget for new items, what their entries there may take, alone and beside others.
 _AT_LANDMARKS, _BESIDE_FEW = 0.7, 0.15
@@ -276,12 +280,14 @@ class Auto(Method):
         beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
         most = beyond if beyond >= 0 else spending.left
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
-            most = min(most, _ASKED * cost.calls)  # most likely landmarks come first
+            asked = _ASKED if n < _MANY else _ASKED_OF_MANY
+            most = min(most, asked * cost.calls)  # landmarks may come first
         confirmed = stage.look(most)
         prior = stage.prior  # of several, as what was read weighs them
         if prior is not None and not (confirmed or prior.asked):
             prior = None
-        usual = spending.paid or stage.per_item < min(_FEW[0], _FEW[1] * n)
+        usual = spending.paid or n >= _MANY
+        usual = usual or stage.per_item < min(_FEW[0], _FEW[1] * n)
         if beyond >= 0 and not (usual or stage.says_much):
             confirmed = False
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
@@ -314,10 +320,11 @@ class Auto(Method):
         enough for landmarks. A run that grows goes on as it began: with fewer than so
         many landmarks with scattered pairs.
         """
-        if len(spending.landmarks) >= _PILOT_LANDMARKS:
+        lands = self.student is True or self.purpose == "entries"
+        beside = spending.n >= _MANY and not lands  # columns have their place there
+        if len(spending.landmarks) >= _PILOT_LANDMARKS and not beside:
             return False
         per_item = spending.per_item(spending.budget / spending.calls)
-        lands = self.student is True or self.purpose == "entries"
         few = per_item < self._few_limit(spending.n, trains=lands, grown=spending.paid)
         if self.prior is not None and not self.prior.asked:
             # Finding out whether it says something must be a small part of the budget.
@@ -336,6 +343,8 @@ class Auto(Method):
             return 0.0
         limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
         limits += [] if trains else [_FEW_UNTRAINED]
+        if n >= _MANY and not trains:
+            limits.append((math.inf, _BESIDE_COLUMNS))
         if grown:
             return max(_FEW_GROWN * n, *(most for most, _ in limits), 0.0)
         return max(min(most, share * n) for most, share in limits)

@@ -17,6 +17,7 @@ from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_land
 from fewpairs.methods.auto.first_places import FirstPlaces, best_of
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
+from fewpairs.methods.auto.left_columns import columns_to_buy
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.prior_curve import mended
 from fewpairs.methods.auto.proposals import propose, searching
@@ -232,7 +233,7 @@ class FewStage:
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         if profiles is not None:
-            described += f" and {profiles.shape[1]} landmarks"
+            described += f" and {len(spending.landmarks)} landmarks"
         each = f"{spending.per_item(count):.3g} pairs per {spending.item}"
         words = [f"{each} read by what looked most similar"]
         words += filter(None, [worth(self.prior, i, j, values)])
@@ -270,8 +271,21 @@ class FewStage:
         look = FirstLook(self.prior, i, j, values, self.spending.rng)
         if self.purpose != "neighbors":
             self.draw(look.evaluations(self.spending, len(values)))
+        if self._buy_columns():
+            return
         self._tested = buy_landmarks(look, self.spending, self.per_item)
         mark(self.spending.oracle.read, RANDOM, *self._tested)
+
+    def _buy_columns(self) -> bool:
+        """Buy landmarks for a part of a large budget; tell whether it was one."""
+        spending, cost = self.spending, self.spending.oracle.cost
+        if self.purpose == "neighbors" or self.prior is None:
+            return False
+        of_texts = self.prior.lexical is not None
+        number = columns_to_buy(self.per_item, of_texts=of_texts)
+        have = cost.lines(len(spending.landmarks))
+        spending.buy_landmarks(max(0, cost.lines(min(number, spending.n)) - have))
+        return number > 0
 
     def _known_before(self, model: Model, i: Indices, j: Indices) -> TrainingPairs:
         """Return what an earlier run has read, which is not a uniform sample."""

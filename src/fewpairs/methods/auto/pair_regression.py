@@ -12,8 +12,9 @@ each other, or less.
 
 A landmark's column costs n pairs and tells something of n items; n scattered pairs tell
 something of 2n. So this is what few evaluations per item are best spent on. Where there
-are landmarks, what the rest leaves of their columns, g, adds g_i·v + g_j·v + g_i·M g_j
-with M symmetric: Nyström's core, fitted to the random pairs.
+are landmarks, what the rest leaves of the first five columns, g, adds
+g_i·v + g_j·v + g_i·M g_j with M symmetric: Nyström's core, fitted to the random pairs.
+What that leaves of more columns has a damped core (`left_columns`).
 """
 
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from fewpairs.kernels.linalg.mixed_effects import Effects, MixedEffects
 from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.first_look import crossed
 from fewpairs.methods.auto.item_features import item_features
+from fewpairs.methods.auto.left_columns import LeftColumns
 from fewpairs.methods.residual import features_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
@@ -41,6 +43,7 @@ _PAIRS_PER_FEATURE = 12  # at least
 _FEWEST = 250  # pairs that tell more than a line through the prior
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
+_PROFILED = 5  # landmarks whose core random pairs tell
 _TOLD = 200_000  # pairs that tell its mean and spread
 
 
@@ -59,7 +62,9 @@ class _Setting:
     rows
         The items' effects, standardized, once they are known.
     profiles
-        (n, s) what the rest leaves of landmarks' columns, if there are any.
+        (n, s) what the rest leaves of a few landmarks' columns, if there are any.
+    columns
+        What all of that leaves of more columns, as a low rank.
     """
 
     center: float
@@ -69,6 +74,7 @@ class _Setting:
     features: NDArray[np.float32] | None
     rows: NDArray[np.float64] | None = None
     profiles: NDArray[np.float32] | None = None
+    columns: LeftColumns | None = None
 
 
 class PairRegression:
@@ -91,6 +97,8 @@ class PairRegression:
         self._features = item_features(prior, _DIRECTIONS, rng)
         # New items are compared with them: of two sets with right ones, from first on.
         self._references = np.sort(first + rng.permutation(n - first)[:_REFERENCES])
+        if len(self._landmarks) > _REFERENCES:  # all items were compared with them
+            self._references = np.sort(self._landmarks)
 
     def fit(
         self,
@@ -116,6 +124,12 @@ class PairRegression:
             rows = (a - a.mean()) / spread
             setting = replace(setting, rows=rows, profiles=self.profiles)
             effects = self._solve(i, j, y, setting, effects)
+        if columns is not None and len(self._landmarks) > _PROFILED:
+            S = self._landmarks
+            said = self._model(effects, setting).block_inputs(np.arange(self.n), S)
+            found = LeftColumns.fitted(columns - said.base, S, self._rng)
+            self.profiles = found.profiles
+            setting = replace(setting, columns=found)
         return self._model(effects, setting)
 
     def _line(
@@ -211,6 +225,9 @@ class PairRegression:
             values, V = np.linalg.eigh((form + form.T) * unit)
             columns.append((g @ (V * np.sqrt(np.abs(values)))).astype(precision))
             signs.append(np.where(values < 0, -1.0, 1.0))
+        if setting.columns is not None:
+            columns.append(setting.columns.left.astype(precision, copy=False))
+            signs.append(setting.columns.signs)
         if rows is not None:
             product, square = weights[-2:]
             a = a + square * rows**2
@@ -282,10 +299,11 @@ class PairRegression:
     def _left_of(
         self, columns: NDArray[Any] | None, effects: Effects, setting: _Setting
     ) -> NDArray[np.float32] | None:
-        """Return what is left of the landmarks' columns, on a common scale."""
-        S = self._landmarks
+        """Return what is left of a few landmarks' columns, on a common scale."""
+        S = self._landmarks[:_PROFILED]
         if not len(S) or columns is None:
             return None
+        columns = columns[:, : len(S)]
         inputs = self._model(effects, setting).block_inputs(np.arange(self.n), S)
         left = (columns - inputs.base).astype(np.float32)
         own = np.arange(len(S))

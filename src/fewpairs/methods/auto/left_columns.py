@@ -1,0 +1,61 @@
+"""What a regression leaves of landmarks' columns, as a low rank of its own.
+
+With G = C − B what prior, effects and bilinear form leave of the landmarks' columns,
+K ≈ B + G U Gᵀ, U a damped core that predicts left-out landmarks best
+(`fewpairs.methods.residual`). Scattered pairs tell the bulk with fewer evaluations than
+columns do, up to a point; from there on columns tell what scattered pairs cannot.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods import residual
+from fewpairs.types import Indices
+
+__all__ = ["LeftColumns", "columns_to_buy"]
+
+_DIRECTIONS = 12  # of what is left, that every item has weights for
+# Pairs per item from which on columns are bought beside scattered pairs: with a prior
+# that was given, and with one of texts, which needs more to be as good. The share of
+# what lies beyond that goes to them, and how many are worth fitting a core to.
+_FROM, _FROM_OF_TEXTS, _SHARE, _FEWEST = 95.0, 235.0, 0.55, 8
+
+
+def columns_to_buy(per_item: float, *, of_texts: bool) -> int:
+    """Return how many landmarks' columns go with so many pairs per item.
+
+    A column is n entries, two per item. None below some 124 pairs per item.
+    """
+    beyond = per_item - (_FROM_OF_TEXTS if of_texts else _FROM)
+    number = int(_SHARE * beyond / 2)
+    return number if number >= _FEWEST else 0
+
+
+class LeftColumns(NamedTuple):
+    """A low rank, left diag(signs) leftᵀ, and what columns tell of the items.
+
+    Attributes
+    ----------
+    profiles
+        (n, d) leading directions of what is left, of unit mean square.
+    """
+
+    left: NDArray[Any]
+    signs: NDArray[Any]
+    profiles: NDArray[np.float32]
+
+    @classmethod
+    def fitted(
+        cls, left: NDArray[Any], landmarks: Indices, rng: np.random.Generator
+    ) -> "LeftColumns":
+        """Fit it to what is left of the landmarks' columns, (n, s)."""
+        left = left.astype(np.float64)
+        left[landmarks, np.arange(len(landmarks))] = 0.0  # the diagonal is no pair
+        found = residual.fit(left, landmarks, None, rng)
+        centered = left - left.mean(axis=0)
+        squares, V = np.linalg.eigh(centered.T @ centered)
+        profiles = centered @ V[:, np.argsort(-squares)[:_DIRECTIONS]]
+        size = float(np.sqrt(np.mean(profiles**2))) or 1.0
+        return cls(found.left, found.signs, (profiles / size).astype(np.float32))

@@ -68,13 +68,13 @@ class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
     With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (150
-    and 30 % without training where the prior says much; 250 and 9 % with a prior of
-    texts), or where there are not enough for landmarks (`fewpairs.methods.auto.few`):
+    and 30 % without training where the prior says much, 35 % of 1,000 or more items; 250
+    and 9 % with a prior of texts), or too few for landmarks (`fewpairs.methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form. Without training there are more
        where the items' effects call for them, and a few landmarks' columns where these
-       are found to explain much of what the rest leaves.
+       are found to explain much of the rest; from 124 pairs per item on, many of them.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
        correction in closed form learns from all that was read, and says which pairs to
        read next: with a student mostly those of which it is in doubt whether they
@@ -104,8 +104,7 @@ class Auto(Method):
     Parameters
     ----------
     student
-        ``True``, ``False``, or ``"auto"``: train one when evaluating the budget takes
-        longer than training may.
+        ``True``, ``False``, or ``"auto"``: where evaluating takes longer than training.
     purpose
         What the budget is for: exact values of near ``"neighbors"``, good ``"entries"``
         all over, or ``"balanced"``. Of two sets the first and the last are the same:
@@ -280,13 +279,13 @@ class Auto(Method):
         beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
         most = beyond if beyond >= 0 else spending.left
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
-            asked = _ASKED if n < _MANY else _ASKED_OF_MANY
-            most = min(most, asked * cost.calls)  # landmarks may come first
+            # Most likely landmarks come first.
+            most = min(most, (_ASKED if n < _MANY else _ASKED_OF_MANY) * cost.calls)
         confirmed = stage.look(most)
         prior = stage.prior  # of several, as what was read weighs them
         if prior is not None and not (confirmed or prior.asked):
             prior = None
-        usual = spending.paid or n >= _MANY
+        usual = n >= _MANY or spending.paid
         usual = usual or stage.per_item < min(_FEW[0], _FEW[1] * n)
         if beyond >= 0 and not (usual or stage.says_much):
             confirmed = False
@@ -317,12 +316,12 @@ class Auto(Method):
         """Tell whether scattered pairs are likely a better buy than landmarks.
 
         They are with few evaluations per item and a prior, and where there are not
-        enough for landmarks. A run that grows goes on as it began: with fewer than so
-        many landmarks with scattered pairs.
+        enough for landmarks. A run that grows goes on as it began.
         """
         lands = self.student is True or self.purpose == "entries"
-        beside = spending.n >= _MANY and not lands  # columns have their place there
-        if len(spending.landmarks) >= _PILOT_LANDMARKS and not beside:
+        if len(spending.landmarks) >= _PILOT_LANDMARKS and (
+            lands or spending.n < _MANY
+        ):
             return False
         per_item = spending.per_item(spending.budget / spending.calls)
         few = per_item < self._few_limit(spending.n, trains=lands, grown=spending.paid)
@@ -343,10 +342,10 @@ class Auto(Method):
             return 0.0
         limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
         limits += [] if trains else [_FEW_UNTRAINED]
+        if grown:
+            return max(_FEW_GROWN * n, *(most for most, _ in limits))
         if n >= _MANY and not trains:
             limits.append((math.inf, _BESIDE_COLUMNS))
-        if grown:
-            return max(_FEW_GROWN * n, *(most for most, _ in limits), 0.0)
         return max(min(most, share * n) for most, share in limits)
 
     def for_new_items(

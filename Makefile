@@ -13,10 +13,10 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## a cross-encoder's matrix from a few of its pairs, beside the truth
 	$(BIN)/fewpairs demo
 
-# One BLAS thread, else the workers' threads wait for each other's. Bytecode is kept, also
-# where the environment says not to, else every command that a test starts compiles us anew.
+# One BLAS thread and no spinning of OpenMP's, else the workers wait for each other. Bytecode
+# is kept, whatever the environment says, else every command that a test starts compiles us.
 test: $(VENV)/.installed-test $(VENV)/.browser  ## run the tests
-	OPENBLAS_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2
 
 check: $(VENV)/.installed-check  ## lint, format and types
 	$(BIN)/ruff check .

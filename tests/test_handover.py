@@ -108,10 +108,9 @@ def test_hdbscan_takes_the_graph_and_the_embedding(approx):
 @pytest.fixture(scope="module")
 def umap():
     """UMAP as plain Python: compiling it takes half a minute, running it a second."""
-    from numba import config
-
+    numba = pytest.importorskip("numba", reason="needs the extra 'handover'")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(config, "DISABLE_JIT", True)
+        patch.setattr(numba.config, "DISABLE_JIT", True)
         return pytest.importorskip("umap", reason="needs the extra 'handover'")
 
 

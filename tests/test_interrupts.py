@@ -96,7 +96,7 @@ def test_an_interrupt_at_any_line_loses_the_call_that_is_made_at_most(kind, how)
     for k in range(1, whole.lines, 1 if kind == "one" else 5):
         pulse = Pulse(k)
         stopped, answers, ledger = read(kind, how, pulse)
-        # Threads of a loop make it a line or two shorter at times: no pulse came then.
+        # An event loop takes a line or two less at times: then no pulse came.
         assert stopped or pulse.lines < k, k
         known, values = ledger.load().lookup(*answers.T)
         assert (~known).sum() <= most, k

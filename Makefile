@@ -13,8 +13,12 @@ help:  ## show this list
 demo: $(VENV)/.installed  ## a cross-encoder's matrix from a few of its pairs, beside the truth
 	$(BIN)/fewpairs demo
 
+# One BLAS thread and no spinning of OpenMP's, else the workers wait for each other. Bytecode
+# is kept, whatever the environment says, else every command that a test starts compiles us.
+# A worker takes files as a whole while it can: what their tests share is made once.
 test: $(VENV)/.installed-test $(VENV)/.browser  ## run the tests
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2  # else the workers' BLAS threads wait for each other's
+	OPENBLAS_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE PYTHONDONTWRITEBYTECODE= \
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.installed-check  ## lint, format and types
 	$(BIN)/ruff check .

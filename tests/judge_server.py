@@ -69,7 +69,8 @@ class JudgeServer(ThreadingHTTPServer):
         return (PRICE[0] * self.input + PRICE[1] * self.output) / 1e6
 
     def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        # It looks for the end so often: half a second by default.
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *error):
@@ -84,6 +85,7 @@ class JudgeServer(ThreadingHTTPServer):
 
 class ChatHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else a body waits 40 ms for its headers' receipt
 
     def log_message(self, *words):
         pass

@@ -45,7 +45,8 @@ class Judge(ThreadingHTTPServer):
         self.crowd = 0
 
     def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        # It looks for the end so often: half a second by default.
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
     def __exit__(self, *error):

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import fewpairs as fp
-from fewpairs.datasets import stdlib_docstrings
-from tests.commands import environment, run, run_in_terminal
+from fewpairs.datasets import stdlib, stdlib_docstrings
+from tests.commands import environment, run, run_here, run_in_terminal
 
 
 def test_a_run_shows_a_progress_bar_in_a_terminal(tmp_path):
@@ -21,12 +21,18 @@ def test_a_run_shows_a_progress_bar_in_a_terminal(tmp_path):
     assert re.search(r"[\d,]+ evaluations", text)
 
 
-def test_version_help_and_mistakes():
+def test_version_help_and_mistakes(tmp_path, capfd, monkeypatch):
+    def here(*arguments):
+        return run_here(arguments, tmp_path, capfd, monkeypatch)
+
     assert run("--version").stdout.strip() == f"fewpairs {fp.__version__}"
-    assert "demo" in run("--help").stdout
-    assert "fewpairs demo --limit" in run("demo", "--help").stdout
-    for arguments in (["demo", "--limit", "3"], ["nothing"], ["demo", "--limit", "x"]):
-        done = run(*arguments)
+    assert "demo" in here("--help").stdout
+    assert "fewpairs demo --limit" in here("demo", "--help").stdout
+    for done in (
+        here("demo", "--limit", "3"),
+        run("nothing"),
+        here("demo", "--limit", "x"),
+    ):
         assert done.returncode == 2
         assert "Traceback" not in done.stderr + done.stdout
 
@@ -39,6 +45,7 @@ def test_the_docstrings_are_real_distinctly_named_and_the_same_every_time():
     assert min(map(len, texts)) >= 40
     few = stdlib_docstrings(limit=50)
     assert len(few.names) == 50
+    stdlib._everything.cache_clear()
     assert few == stdlib_docstrings(limit=50)
     assert set(few.names) <= set(names)
 

@@ -16,11 +16,18 @@ import fewpairs as fp
 from fewpairs.cli.folder import open_run
 from fewpairs.cli.inputs import Reading, read_input
 from fewpairs.evaluation import exact_matrix
-from tests.commands import HERE, environment, run, run_here, run_in_terminal
+from tests.commands import HERE, environment, run_here, run_in_terminal
+from tests.commands import run as run_apart
 
 NUMBER = 400
 # Ledgers on disk.
 DURABLE = bool(inspect.signature(fp.Ledger).parameters)
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    """Run the command in this process; `run_apart` where its own process matters."""
+    return lambda *words, cwd: run_here(words, cwd, capfd, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +51,7 @@ def folder(tmp_path_factory, titles):
         "    a, b = set(a.split()), set(b.split())\n"
         "    return len(a & b) / len(a | b)\n"
     )
-    done = run(
+    done = run_apart(
         *"approximate titles.csv -c title -s levenshtein -b 20% --out run".split(),
         cwd=path,
     )
@@ -66,7 +73,7 @@ def test_the_saved_run_answers_as_the_library_does(folder, titles):
     assert facts["input"]["columns"] == ["title"]
 
 
-def test_show_prints_the_receipt_and_json_says_the_same(folder):
+def test_show_prints_the_receipt_and_json_says_the_same(folder, run):
     done = run("show", "run", cwd=folder)
     assert 'StringSimilarity("levenshtein"), symmetric, diagonal known' in done.stdout
     facts = json.loads(run("show", "run", "--json", cwd=folder).stdout)
@@ -76,7 +83,7 @@ def test_show_prints_the_receipt_and_json_says_the_same(folder):
     assert low <= facts["certificate"]["relative_error"] <= high
 
 
-def test_plan_foresees_every_budget_and_its_price(folder):
+def test_plan_foresees_every_budget_and_its_price(folder, run):
     budgets = "-b 10% -b 20000".split()
     base = ["plan", "titles.csv", "-c", "title", "-s", "levenshtein", *budgets]
     facts = json.loads(run(*base, "--price", "0.01", "--json", cwd=folder).stdout)
@@ -98,7 +105,7 @@ def test_plan_foresees_every_budget_and_its_price(folder):
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet", "txt", "csv.gz"])
-def test_every_format_gives_the_same_texts(tmp_path, titles, kind):
+def test_every_format_gives_the_same_texts(tmp_path, titles, kind, run):
     import gzip
 
     import pyarrow as pa
@@ -127,11 +134,12 @@ def test_every_format_gives_the_same_texts(tmp_path, titles, kind):
     if kind == "csv.gz":  # what is copied into the run is read again
         out, column = tmp_path / "out", ["-c", "text"]
         options = ["-s", "ratio", "-b", "100%", "--out", out]
-        assert run("approximate", path, *column, *options).returncode == 0
+        made = run("approximate", path, *column, *options, cwd=tmp_path)
+        assert made.returncode == 0, made.stderr
         assert open_run(out).texts == texts
 
 
-def test_neighbors_of_one_item_are_the_highest_of_its_row(folder, titles):
+def test_neighbors_of_one_item_are_the_highest_of_its_row(folder, titles, run):
     approx = fp.load(folder / "run" / "approximation")
     row = approx.row(7)
     row[7] = -1
@@ -146,7 +154,7 @@ def test_neighbors_of_one_item_are_the_highest_of_its_row(folder, titles):
     assert titles[0][best[0]][:60] in shown
 
 
-def test_all_neighbors_go_into_a_table(folder):
+def test_all_neighbors_go_into_a_table(folder, run):
     done = run("neighbors", "run", "-k", "2", "-o", "all.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     with (folder / "all.csv").open(encoding="utf-8", newline="") as file:
@@ -159,7 +167,7 @@ def test_all_neighbors_go_into_a_table(folder):
     assert values == pytest.approx(approx.pairs(i, j))
 
 
-def test_clusters_are_those_of_the_library_beside_the_input(folder, titles):
+def test_clusters_are_those_of_the_library_beside_the_input(folder, titles, run):
     # Some titles begin with a hyphen, which is an apostrophe more in a spreadsheet.
     done = run("cluster", "run", "-t", "0.7", "--json", "--raw", cwd=folder)
     facts = json.loads(done.stdout)
@@ -176,13 +184,14 @@ def test_clusters_are_those_of_the_library_beside_the_input(folder, titles):
     assert [int(row["cluster"]) for row in rows] == ours.tolist()
 
 
-def test_rows_without_text_stay_in_the_file_and_get_no_cluster(tmp_path):
+def test_rows_without_text_stay_in_the_file_and_get_no_cluster(tmp_path, run):
     path = tmp_path / "few.csv"
     path.write_text("name,text\na,red cat\nb,\nc,red cats\nd,a green dog\n")
     out = tmp_path / "out"
     options = ("-c", "text", "-s", "ratio", "-b", "100%", "--empty", "skip")
-    assert run("approximate", path, *options, "--out", out).returncode == 0
-    assert run("cluster", out, "-t", "0.6").returncode == 0
+    made = run("approximate", path, *options, "--out", out, cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert run("cluster", out, "-t", "0.6", cwd=tmp_path).returncode == 0
     lines = (out / "clusters.csv").read_text().splitlines()
     assert lines == [
         "name,text,cluster",
@@ -193,7 +202,7 @@ def test_rows_without_text_stay_in_the_file_and_get_no_cluster(tmp_path):
     ]
 
 
-def test_duplicates_are_exact_and_miss_little(folder, titles, truth):
+def test_duplicates_are_exact_and_miss_little(folder, titles, truth, run):
     facts = json.loads(
         run("duplicates", "run", "-t", "0.8", "--json", cwd=folder).stdout
     )
@@ -216,7 +225,7 @@ def test_duplicates_are_exact_and_miss_little(folder, titles, truth):
 
 def test_duplicates_of_a_file_in_one_command(folder, titles, truth):
     known = [pair for pair in titles[1] if truth[pair] >= 0.8]
-    done = run(
+    done = run_apart(
         *"duplicates titles.csv -c title -s levenshtein -t 0.8 -b 20%".split(),
         *("-o", "pairs.csv"),
         cwd=folder,
@@ -230,7 +239,7 @@ def test_duplicates_of_a_file_in_one_command(folder, titles, truth):
     assert "missed:" in done.stdout
 
 
-def test_a_weak_method_evaluates_its_candidates_and_counts_them(folder, truth):
+def test_a_weak_method_evaluates_its_candidates_and_counts_them(folder, truth, run):
     facts = json.loads(
         run(
             *"duplicates titles.csv -c title -s levenshtein -t 0.4 -b 3000".split(),
@@ -250,7 +259,7 @@ def test_a_weak_method_evaluates_its_candidates_and_counts_them(folder, truth):
     assert "1 may be evaluated" in refused.stderr
 
 
-def test_a_budget_of_everything_misses_nothing(folder, truth):
+def test_a_budget_of_everything_misses_nothing(folder, truth, run):
     done = run(
         *"duplicates titles.csv -c title -s levenshtein -t 0.6 -b 100% --json".split(),
         cwd=folder,
@@ -260,7 +269,7 @@ def test_a_budget_of_everything_misses_nothing(folder, truth):
     assert facts["missed"] is None
 
 
-def test_exports_are_what_the_library_says(folder):
+def test_exports_are_what_the_library_says(folder, run):
     approx = fp.load(folder / "run" / "approximation")
     for kind in ("npy", "embedding", "parquet", "graph"):
         done = run("export", "run", "--to", kind, "-k", "3", cwd=folder)
@@ -284,7 +293,7 @@ def test_exports_are_what_the_library_says(folder):
 
 
 def test_functions_of_the_working_folder_and_standard_input(folder, titles):
-    done = run(
+    done = run_apart(
         *"approximate - -s scoring:shared_words -b 100% -o words".split(),
         cwd=folder,
         text="\n".join(titles[0][:50]),
@@ -378,9 +387,9 @@ def test_every_example_of_the_help_runs(folder, tmp_path, titles, capfd, monkeyp
 def test_completion_knows_the_commands_and_the_similarities():
     words = {"_FEWPAIRS_COMPLETE": "complete_bash"}
     asked = "fewpairs approximate x.csv --similarity leven"
-    done = run(COMP_WORDS=asked, COMP_CWORD="4", **words)
+    done = run_apart(COMP_WORDS=asked, COMP_CWORD="4", **words)
     assert "levenshtein" in done.stdout.split()
-    done = run(COMP_WORDS="fewpairs dupl", COMP_CWORD="1", **words)
+    done = run_apart(COMP_WORDS="fewpairs dupl", COMP_CWORD="1", **words)
     assert "duplicates" in done.stdout.split()
 
 

@@ -64,7 +64,9 @@ def test_every_entry_has_a_result_and_figures_or_says_that_it_was_not_run(one):
         assert f"figures/{figure}" in section
 
 
-def test_the_page_is_what_the_results_say(tmp_path):
+def test_the_page_is_what_the_results_say(tmp_path, monkeypatch):
+    # Texts are compared; that every figure is drawn is claimed of toy results.
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
     render(docs=tmp_path)
     made = (tmp_path / "reproduction.md").read_text(encoding="utf-8")
     assert made == (DOCS / "reproduction.md").read_text(encoding="utf-8")

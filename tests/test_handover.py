@@ -105,9 +105,17 @@ def test_hdbscan_takes_the_graph_and_the_embedding(approx):
         assert adjusted_rand_score(found[inside], TRUTH[inside]) == 1.0
 
 
+@pytest.fixture(scope="module")
+def umap():
+    """UMAP as plain Python: compiling it takes half a minute, running it a second."""
+    numba = pytest.importorskip("numba", reason="needs the extra 'handover'")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", True)
+        return pytest.importorskip("umap", reason="needs the extra 'handover'")
+
+
 @pytest.mark.parametrize("how", ["graph", "neighbors", "embedding"])
-def test_umap_takes_the_graph_the_neighbors_and_the_embedding(approx, how):
-    umap = pytest.importorskip("umap", reason="needs the extra 'handover'")
+def test_umap_takes_the_graph_the_neighbors_and_the_embedding(approx, umap, how):
     options = {"n_neighbors": 10, "random_state": 0, "n_epochs": 50, "init": "random"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of numba and of seeds that stop threads

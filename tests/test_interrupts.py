@@ -94,8 +94,10 @@ def test_an_interrupt_at_any_line_loses_the_call_that_is_made_at_most(kind, how)
     # Around the very call, which an interrupt may hit, it is one call that is lost.
     most = 20 if kind == "batched" else 1
     for k in range(1, whole.lines, 1 if kind == "one" else 5):
-        stopped, answers, ledger = read(kind, how, Pulse(k))
-        assert stopped, k
+        pulse = Pulse(k)
+        stopped, answers, ledger = read(kind, how, pulse)
+        # An event loop takes a line or two less at times: then no pulse came.
+        assert stopped or pulse.lines < k, k
         known, values = ledger.load().lookup(*answers.T)
         assert (~known).sum() <= most, k
         truth = np.cos(answers[:, 0] - answers[:, 1])

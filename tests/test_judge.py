@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import fewpairs as fp
-from tests.commands import run
+from tests.commands import run, run_here
 from tests.judge_server import KEY, PRICE, JudgeServer, truth, usual_troubles
 
 pytest.importorskip("httpx", reason="needs the extra judge")
@@ -299,10 +299,13 @@ def test_a_judge_on_the_command_line_keeps_to_its_dollars(tmp_path):
         (["-s", "ratio", "--judge-url", "http://x"], "--judge-url has no meaning for"),
     ],
 )
-def test_options_of_a_judge_that_mean_nothing_are_refused(given, message, tmp_path):
+def test_options_of_a_judge_that_mean_nothing_are_refused(
+    given, message, tmp_path, capfd, monkeypatch
+):
     file = tmp_path / "texts.txt"
     file.write_text("\n".join(TEXTS), encoding="utf-8")
-    done = run("approximate", file, *given, "--out", tmp_path / "out")
+    words = ["approximate", file, *given, "--out", tmp_path / "out"]
+    done = run_here(words, tmp_path, capfd, monkeypatch)
     assert message in " ".join(done.stderr.split())
 
 

@@ -3,6 +3,7 @@
 import ast
 import sysconfig
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,21 +40,29 @@ def stdlib_docstrings(limit: int | None = 3_000, *, shortest: int = 40) -> Texts
     >>> len(names), len(texts)
     (100, 100)
     """
-    root = Path(sysconfig.get_path("stdlib"))
     found: dict[str, str] = {}
+    for name, text in _everything():
+        if len(text) >= shortest:
+            found.setdefault(name, text)
+    names = list(found)
+    if limit is not None and limit < len(names):
+        names = [names[t * len(names) // limit] for t in range(limit)]
+    return Texts(names, [found[name] for name in names])
+
+
+@cache
+def _everything() -> tuple[tuple[str, str], ...]:
+    """Return all names and docstrings; kept, as parsing the library takes seconds."""
+    root = Path(sysconfig.get_path("stdlib"))
+    found: list[tuple[str, str]] = []
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         private = any(part.startswith("_") and part != "__init__" for part in parts)
         if private or _SKIPPED.intersection(parts):
             continue
         module = ".".join(part for part in parts if part != "__init__")
-        for name, text in _documented(path):
-            if len(text) >= shortest:
-                found.setdefault(f"{module}.{name}", text)
-    names = list(found)
-    if limit is not None and limit < len(names):
-        names = [names[t * len(names) // limit] for t in range(limit)]
-    return Texts(names, [found[name] for name in names])
+        found += [(f"{module}.{name}", text) for name, text in _documented(path)]
+    return tuple(found)
 
 
 def _documented(path: Path) -> list[tuple[str, str]]:

@@ -68,13 +68,13 @@ class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
     With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (150
-    and 30 % without training where the prior says much, 35 % of 1,000 or more items; 250
-    and 9 % with a prior of texts), or too few for landmarks (`fewpairs.methods.auto.few`):
+    and 30 % without training where the prior says much, of 1,000 items or more 35 %;
+    250 and 9 % with a prior of texts), or too few for landmarks (`methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form. Without training there are more
        where the items' effects call for them, and a few landmarks' columns where these
-       are found to explain much of the rest; from 124 pairs per item on, many of them.
+       are found to explain much of the rest; from 124 pairs per item on, many.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
        correction in closed form learns from all that was read, and says which pairs to
        read next: with a student mostly those of which it is in doubt whether they
@@ -110,9 +110,8 @@ class Auto(Method):
         all over, or ``"balanced"``. Of two sets the first and the last are the same:
         exact values of left items' neighbors.
     student_seconds
-        Training stops after so many seconds, all rounds together; by default after 110,
-        of more than 20,000 items after as many more. The result depends on the seed
-        alone as long as the limit is not reached.
+        Training stops after so many seconds in all; by default after 110, of more than
+        20,000 items as many more. Below that the result depends on the seed alone.
     sampling
         How landmarks are drawn.
 
@@ -319,9 +318,8 @@ class Auto(Method):
         enough for landmarks. A run that grows goes on as it began.
         """
         lands = self.student is True or self.purpose == "entries"
-        if len(spending.landmarks) >= _PILOT_LANDMARKS and (
-            lands or spending.n < _MANY
-        ):
+        fewer = lands or spending.n < _MANY
+        if fewer and len(spending.landmarks) >= _PILOT_LANDMARKS:
             return False
         per_item = spending.per_item(spending.budget / spending.calls)
         few = per_item < self._few_limit(spending.n, trains=lands, grown=spending.paid)
@@ -334,9 +332,8 @@ class Auto(Method):
     def _few_limit(self, n: int, *, trains: bool, grown: int = 0) -> float:
         """Return the pairs per item up to which scattered pairs may come first.
 
-        ``grown``: what was paid for before items were added. As many as are few for all
-        of a matrix are no large share of the pairs with new items, and columns of new
-        items are all that landmarks could be.
+        ``grown``: what was paid for before items were added: as many as are few for all
+        are no large share of the pairs with new items, whose columns alone are left.
         """
         if self.prior is None:
             return 0.0

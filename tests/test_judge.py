@@ -1,5 +1,6 @@
 """A judge over real HTTP: strict about the protocol, unreliable, with an account."""
 
+import gc
 import json
 import logging
 import os
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from pathlib import Path
 
@@ -172,6 +174,24 @@ def _until(done, child):
         assert child.poll() is None, "the child has ended"
         assert time.monotonic() < end, "nothing happens"
         child.poll() or time.sleep(0.01)
+
+
+def test_its_event_loop_ends_with_what_was_made_of_it():
+    def loops():
+        gc.collect()
+        names = [thread.name for thread in threading.enumerate()]
+        return names.count("fewpairs.from_async")
+
+    async def product(a, b):
+        return float(len(a) * len(b))
+
+    before = loops()
+    with JudgeServer() as server:
+        for similarity in (judge_of(server), fp.from_async(product)):
+            approx = fp.approximate(TEXTS, similarity, budget=300, seed=0)
+            assert 0 < approx.evaluations <= 300
+    del similarity, approx
+    assert loops() <= before
 
 
 def test_eight_pairs_a_call_cost_half_the_tokens_of_single_calls_at_most():

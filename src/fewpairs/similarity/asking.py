@@ -70,7 +70,11 @@ class Asking:
         """Ask for pairs; Ctrl-C begins nothing new, and again leaves what is asked."""
         with self._lock:
             if self._thread is None:
-                self._thread = LoopThread(self._terms, self._service, self._tell)
+                # The loop must not keep this object, or neither of them would end.
+                tell = weakref.WeakMethod(self._tell)
+                self._thread = LoopThread(
+                    self._terms, self._service, lambda what: _told(tell(), what)
+                )
                 weakref.finalize(self, self._thread.stop)
         batch = PendingPairs(pairs, self._service, allowed)
         done = self._thread.submit(batch)
@@ -92,3 +96,8 @@ class Asking:
                 self._thread.look()
         self._own.money = getattr(self._own, "money", 0.0) + batch.money
         return Answered(batch.values.copy(), stopped, batch.failed, batch.spent)
+
+
+def _told(tell: Callable[[str], None] | None, what: str) -> None:
+    if tell is not None:
+        tell(what)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from fewpairs.errors import FewpairsError
@@ -66,8 +66,11 @@ class Chat(Service):
         ``None``: it costs nothing, or nobody knows.
     unanswered
         What a pair gets that the model does not answer; ``None``: that is an error.
+
+    Attributes
+    ----------
     answers
-        Returns where answers are kept.
+        Where answers are kept.
     """
 
     def __init__(
@@ -81,12 +84,12 @@ class Chat(Service):
         per_call: int,
         price: Price | None,
         unanswered: float | None,
-        answers: Callable[[], PaidAnswers],
     ) -> None:
         self.per_call = per_call
         self._endpoint, self._model, self._prompt = endpoint, model, prompt
         self._scale, self._options, self._price = scale, options, price
-        self._unanswered, self._answers = unanswered, answers
+        self._unanswered = unanswered
+        self.answers = PaidAnswers()
         self._alone: Counter[str] = Counter()
 
     @property
@@ -168,7 +171,7 @@ class Chat(Service):
     async def _keep(self, call: PaidCall) -> None:
         # In a thread, since a disk or a store may take a while; and to its end, since
         # it has been paid for.
-        await asyncio.shield(asyncio.to_thread(self._answers().keep, call))
+        await asyncio.shield(asyncio.to_thread(self.answers.keep, call))
 
     def _torn(self) -> EndpointError:
         return EndpointError(

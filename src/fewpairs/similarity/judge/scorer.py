@@ -43,7 +43,6 @@ class JudgeScorer(Scorer):
         self.judge = judge
         self._texts, self._place, self._ordered = texts, place, ordered
         self._kind = judge.fingerprint.encode()
-        self._answers = PaidAnswers()
         endpoint = Endpoint(place, timeout=judge.timeout, connections=judge.concurrency)
         self._chat = Chat(
             endpoint,
@@ -54,7 +53,6 @@ class JudgeScorer(Scorer):
             per_call=judge.pairs_per_call,
             price=judge.rates,
             unanswered=judge.unanswered,
-            answers=lambda: self._answers,
         )
         terms = Terms(
             concurrency=judge.concurrency,
@@ -77,7 +75,7 @@ class JudgeScorer(Scorer):
 
     def keep_answers(self, answers: PaidAnswers) -> None:
         """Look up and keep answers there, by content."""
-        self._answers = answers
+        self._chat.answers = answers
 
     def spent(self) -> float:
         """Return what the server has charged."""
@@ -96,7 +94,7 @@ class JudgeScorer(Scorer):
         for t, (own, a, b) in enumerate(zip(asked, i, j, strict=True)):
             if top is None or self._texts[a] != self._texts[b]:
                 whose.update((q.name, (q, t)) for q in own if q.name not in whose)
-        known = self._answers.known(whose)
+        known = self._chat.answers.known(whose)
         missing = [whose[name] for name in sorted(whose) if name not in known]
         answered = None
         if missing:

@@ -7,7 +7,13 @@ import pytest
 
 import fewpairs as fp
 from fewpairs.evaluation import quality
-from fewpairs.methods.auto.cautious import cautious, levels_by, share_of_base
+from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.cautious import (
+    as_steep,
+    cautious,
+    levels_by,
+    share_of_base,
+)
 from fewpairs.methods.auto.correcting import Correcting
 from fewpairs.methods.auto.couples import Couples, ahead
 from fewpairs.methods.auto.guarding import _with_knee
@@ -315,3 +321,22 @@ def test_refinement_after_landmarks_learns_item_by_item(data_folder):
         assert approx.model.correction is not None
         found.append(quality(approx, K).recall)
     assert np.mean(found) > 0.62
+
+
+@pytest.mark.parametrize("noise", [0.01, 0.5])
+def test_a_flat_curve_counts_as_much_as_what_would_drown_it(noise):
+    rng = np.random.default_rng(0)
+    cheap = rng.random((200, 20)).astype(np.float32)
+    flat = Curve(0.0, 1.0, np.array([0.3, 0.1]))
+    base = (flat(cheap) + noise * rng.standard_normal(cheap.shape)).astype(np.float32)
+    score = base.copy()
+    score[:, :3] = -np.inf  # read before
+    partner = np.tile(np.arange(20, dtype=np.int32), (200, 1))
+    found = as_steep(flat, Candidates(partner, score, base, cheap))
+    if noise < 0.1:
+        assert found is flat
+        return
+    spread = found(cheap).std(axis=1).mean()
+    assert spread > 4 * flat(cheap).std()
+    middle = np.array([np.median(cheap[:, 3:])])
+    assert found(middle) == pytest.approx(flat(middle), abs=1e-6)

@@ -76,6 +76,12 @@ class Curve:
         moved[0] += by
         return Curve(self.center, self.scale, moved)
 
+    def steeper(self, times: float, level: float) -> "Curve":
+        """Return a curve so many times as steep, the same where it is at a level."""
+        moved = times * np.asarray(self.coefficients, dtype=np.float64)
+        moved[0] += (1 - times) * level
+        return Curve(self.center, self.scale, moved)
+
     @property
     def slope(self) -> float:
         """Slope of the curve at the prior's mean."""

@@ -10,7 +10,7 @@ from fewpairs.types import Indices
 
 __all__ = ["item_ridges"]
 
-_NUMBERS = 1 << 20  # gathered at once
+_NUMBERS = 1 << 17  # gathered at once
 _BITS = 32  # of a key that say which row it is
 
 

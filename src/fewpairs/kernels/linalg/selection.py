@@ -12,7 +12,7 @@ __all__ = ["largest", "largest_of_many", "rows_of"]
 
 _STRIDE = 16  # every so many-th entry tells where the largest ones begin
 _SHORT = 1_024  # rows up to here are partitioned as they are
-_ROWS = 4_096  # rows that a thread takes at a time
+_ROWS = 1_024  # rows that a thread takes at a time
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:

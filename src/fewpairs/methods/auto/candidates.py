@@ -17,7 +17,7 @@ from fewpairs.types import Indices
 
 __all__ = ["Candidates", "ceilings", "find"]
 
-_BLOCK = 1 << 21  # entries looked at at once
+_BLOCK = 1 << 19  # entries looked at at once
 _SCORED = 1 << 16  # candidates scored at once
 _NEW = 0.02  # share of new items below which old ones get no candidates of their own
 

@@ -26,7 +26,7 @@ from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
 
-__all__ = ["cautious", "levels_by", "levels_of", "share_of_base"]
+__all__ = ["as_steep", "cautious", "levels_by", "levels_of", "share_of_base"]
 
 _SHARES = 0.0, 0.25, 0.5, 0.75, 1.0  # λ
 _USUAL = 2  # of them, without evidence
@@ -36,6 +36,8 @@ _RIDGE = 20.0  # of the items' own regressions
 _RISE = 0.3  # of the spread of random pairs, over which g rises
 _NEAR = 32  # candidates of an item that count as its most similar
 _ROWS = 1 << 14  # items looked at at once
+_TELLING = 500  # items whose candidates tell how far they differ
+_STEEPEST = 8.0  # times as steep as it was
 _PER_KNOT = 20  # pairs, at least
 
 
@@ -86,6 +88,34 @@ def levels_by(found: Candidates, curve: Curve) -> NDArray[np.float32]:
         height = np.where(live, height, -np.inf)
         out[part] = np.maximum(np.partition(height, at, axis=1)[:, at], low)
     return out
+
+
+def as_steep(curve: Curve, found: Candidates) -> Curve:
+    """Return the prior's curve p, steeper where low rank would drown it.
+
+    A cubic of random pairs may be all but flat where the most similar ones lie. Half of
+    b and half of p is then nothing but low rank and effects: among the candidates of an
+    item these differ by more than p does. So p is made steeper by the ratio of both
+    variances, where that is above 1.
+    """
+    rows = slice(None, None, max(1, len(found.score) // _TELLING))
+    live = np.isfinite(found.score[rows])
+    if found.cheap is None or not live.any():
+        return curve
+    said = curve(np.where(live, found.cheap[rows], np.float32(0)))
+    mine, others = (
+        _variance_in_rows(part, live) for part in (said, found.base[rows] - said)
+    )
+    if not 0 < mine < others:
+        return curve
+    return curve.steeper(min(others / mine, _STEEPEST), float(np.median(said[live])))
+
+
+def _variance_in_rows(values: NDArray[Any], live: NDArray[np.bool_]) -> float:
+    """Return how far live values differ from their rows' means, squared."""
+    number = np.maximum(live.sum(axis=1), 1)
+    mean = np.where(live, values, 0).sum(axis=1) / number
+    return float(np.mean((values - mean[:, None])[live] ** 2, dtype=np.float64))
 
 
 def cautious(

@@ -24,7 +24,12 @@ from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.bending import bent_to
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.methods.auto.cautious import cautious, levels_by, share_of_base
+from fewpairs.methods.auto.cautious import (
+    as_steep,
+    cautious,
+    levels_by,
+    share_of_base,
+)
 from fewpairs.methods.auto.couples import Couples, ahead
 from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
 from fewpairs.methods.auto.read import Read
@@ -36,11 +41,13 @@ from fewpairs.model.training_pairs import TrainingPairs
 __all__ = ["Correcting", "CorrectionScorer"]
 
 _FEWEST = 250  # pairs of either kind that tell more than prior and low rank
-_PLACES = np.linspace(0.01, 1, 50)  # quantiles of the candidates' priors
+# Quantiles of the candidates' priors, and how many of these tell them.
+_PLACES, _LOOKED_AT = np.linspace(0.01, 1, 50), 40_000
 _FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
-_ROUNDS, _ROUNDS_ACROSS = (4, 3), (6, 3)  # and in every how many-th all are scored
+_ROUNDS, _ROUNDS_ACROSS, _SCORES_ALL = 4, 6, 3  # all are scored in every third
+_FEWER_ROUNDS, _FEW_PAIRS = 3, 30.0  # pairs per item, below which these will do
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
@@ -165,9 +172,12 @@ class Correcting:
         """
         if self.curve is None or found.cheap is None:
             return
-        cheap = found.cheap[np.isfinite(found.cheap)]
+        cheap = found.cheap.ravel()
+        cheap = cheap[:: max(1, len(cheap) // _LOOKED_AT)]
+        cheap = cheap[np.isfinite(cheap)]
         if len(cheap):
             self.curve = self.curve.rising(np.quantile(cheap, _PLACES))
+            self.curve = as_steep(self.curve, found)
         self.levels = levels_by(found, self.curve)
 
     def _bent(
@@ -245,7 +255,8 @@ def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
 class CorrectionScorer:
     """Scores pairs by a correction of prior and low rank, fitted anew in every round.
 
-    Evaluations are quick where nothing is trained: so should this be.
+    Evaluations are quick where nothing is trained: so should this be. ``per_item``: how
+    many pairs per item there are in all.
     """
 
     answers = False  # in doubt or at the top: it finds as much, and this is quicker
@@ -258,10 +269,12 @@ class CorrectionScorer:
         *,
         curve: Curve | None = None,
         always: bool = False,
+        per_item: float = np.inf,
     ) -> None:
         self._correcting = Correcting(features, n, rng, curve=curve, always=always)
         self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
-        self.rounds, self.scores_all = _ROUNDS_ACROSS if always else _ROUNDS
+        fewer = _FEWER_ROUNDS if per_item < _FEW_PAIRS else _ROUNDS
+        self.rounds, self.scores_all = _ROUNDS_ACROSS if always else fewer, _SCORES_ALL
         self.correction: Correction | None = None
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.
         self.expands = 2 if n > EXACT else 0

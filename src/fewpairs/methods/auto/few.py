@@ -227,7 +227,12 @@ class FewStage:
             )
         features = beside(item_features(self.prior, _OWN, rng), profiles)
         own = CorrectionScorer(
-            features, n, spending.rng, curve=model.curve, always=self._across
+            features,
+            n,
+            spending.rng,
+            curve=model.curve,
+            always=self._across,
+            per_item=self.per_item,
         )
         count = self.chosen = self._rounds(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"

@@ -25,6 +25,7 @@ from fewpairs.kernels.linalg.top_products import (
     searched_by,
 )
 from fewpairs.model.model import Model
+from fewpairs.model.product_vectors import product_vectors
 from fewpairs.result.approximation import Approximation
 from fewpairs.types import Indices
 
@@ -83,6 +84,8 @@ def views(model: Model) -> list[View]:
     signs = model.signature
     if signs is None:
         found.append(View(model.right, other=model.left))
+    elif model.correction is not None and model.correction.slopes is not None:
+        found.append(View(*product_vectors(model)))
     elif model.features.shape[1]:
         found.append(View(model.features, signs))
     prior = model.proposer or model.prior

@@ -1,6 +1,6 @@
 """Correction: what was read bends the predictions of prior and low rank."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from fewpairs.model.pair_inputs import BlockInputs, PairInputs
 __all__ = ["Correction"]
 
 _GATHER = 1 << 16  # numbers gathered at once: they should stay in the cache
+_STEP = 0.1  # standard deviations, over which slopes are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class Correction:
         (n, d) arrays: f, a constant first, and v.
     curve, mixed
         p and m; without p, g goes by b alone, and q is b.
+    slopes
+        By how much the result rises where pairs are most similar, for each unit of the
+        low rank and of the prior; ``None`` where nobody asked (`told_apart`).
     """
 
     base_knots: NDArray[np.float64]
@@ -50,6 +54,7 @@ class Correction:
     vectors: NDArray[np.float32]
     curve: Curve | None = None
     mixed: float = 0.0
+    slopes: tuple[float, float] | None = None
 
     def pairs(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the corrected predictions of pairs."""
@@ -74,6 +79,25 @@ class Correction:
         """Return q of pairs."""
         by_prior = self._by_prior(inputs.base, inputs.cheap)
         return self._mixture(inputs.base, by_prior, self.opened(inputs))
+
+    def with_slopes(self, inputs: PairInputs, curve: Curve | None) -> "Correction":
+        """Return the same with its slopes, the mean of those at some pairs.
+
+        By differences: low rank alone moves b, the prior moves b by its ``curve`` too.
+        """
+        i, j, base, cheap = inputs
+        before = self.pairs(inputs)
+        step = _STEP * float(np.std(base)) or 1.0
+        there = self.pairs(PairInputs(i, j, base + step, cheap))
+        by_base, by_prior = float(np.mean(there - before)) / step, 0.0
+        if cheap is not None and curve is not None:
+            step = _STEP * float(np.std(cheap)) or 1.0
+            moved = cheap + cheap.dtype.type(step)
+            there = self.pairs(
+                PairInputs(i, j, base + (curve(moved) - curve(cheap)), moved)
+            )
+            by_prior = float(np.mean(there - before)) / step
+        return replace(self, slopes=(max(by_base, 0.0), max(by_prior, 0.0)))
 
     def block(self, inputs: BlockInputs) -> NDArray[Any]:
         """Return the corrected predictions of a block."""

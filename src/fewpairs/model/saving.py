@@ -211,6 +211,8 @@ def _write_correction(correction: Correction | None, put: Put) -> dict[str, Any]
         curve = correction.curve
         facts["curve"] = [curve.center, curve.scale, curve.coefficients.tolist()]
         facts["mixed"] = correction.mixed
+    if correction.slopes is not None:
+        facts["slopes"] = list(correction.slopes)
     return {"correction": facts}
 
 
@@ -222,8 +224,14 @@ def _read_correction(facts: dict[str, Any] | None, get: Get) -> Correction | Non
     if facts.get("curve") is not None:
         center, scale, coefficients = facts["curve"]
         curve = Curve(center, scale, np.array(coefficients))
-    mixed = facts.get("mixed", 0.0)
-    return Correction(**arrays, rise=facts["rise"], curve=curve, mixed=mixed)
+    slopes = facts.get("slopes")
+    return Correction(
+        **arrays,
+        rise=facts["rise"],
+        curve=curve,
+        mixed=facts.get("mixed", 0.0),
+        slopes=None if slopes is None else tuple(slopes),
+    )
 
 
 def _read_components(

@@ -96,8 +96,9 @@ class AcrossStage:
         model, described, words = stage.fit(
             learns, self._seconds, self._rng, self._least
         )
-        ceilings = stage.first_places.ceilings(spending.oracle.read)
-        model = replace(model, ceilings=ceilings)
+        if stage.rounds is not None:
+            ceilings = stage.rounds.first_places.ceilings(spending.oracle.read)
+            model = replace(model, ceilings=ceilings)
         same = stage.chosen < _UNCHANGED * spending.oracle.cost.pairs
         random = stage.uniform() if same else None
         described = "; ".join(part for part in (more, described) if part)

@@ -8,11 +8,14 @@ the expected number above it, of pairs read and unread, is the number wanted: wh
 predictions are poor it lies above them all, and the most similar are read first, as
 they should be.
 
+σ may differ from pair to pair (`ErrorsByPrior`): then it is not the highest prediction
+that comes first, but what is likeliest to lie above the level.
+
 What is uncertain is read first in active learning too (Lewis & Gale 1994, "A sequential
 algorithm for training text classifiers").
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,64 +24,95 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.grown_turns import best_values
 
-__all__ = ["worth_reading"]
+__all__ = ["Borderline", "borderline"]
 
 _NEIGHBORS = 10  # the number wanted
 _LOOKED_AT = 64  # candidates of an item that may be among them
-_ROWS = 4_096  # items looked at at once
+_ROWS = 2_048  # items looked at at once
 _HALVINGS = 16  # of the range in which the level is sought
 _LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
 
 
-def worth_reading(
-    found: Candidates, known: Entries, error: float
-) -> NDArray[np.float32]:
-    """Return p·(1 − p) of every candidate, −∞ where there is none.
+class Borderline(NamedTuple):
+    """What reading candidates is worth, and how likely they are the most similar.
 
-    ``error`` is that of the candidates' scores. Price: O(n · 64) for each of 16
+    Attributes
+    ----------
+    worth, chance
+        p·(1 − p) and (s − t)/σ of every candidate, −∞ where there is none, or where it
+        is not looked at.
+    """
+
+    worth: NDArray[np.float32]
+    chance: NDArray[np.float32]
+
+
+def borderline(
+    found: Candidates, known: Entries, errors: float | ErrorsByPrior
+) -> Borderline:
+    """Return what reading candidates is worth.
+
+    ``errors`` are those of the candidates' scores. Price: O(n · 64) for each of 16
     halvings, no evaluation.
     """
     n, m = found.score.shape
     read = best_values(known, n, _NEIGHBORS)
-    out = np.full((n, m), -np.inf, dtype=np.float32)
+    shape = n, m
+    out = Borderline(*(np.full(shape, -np.inf, dtype=np.float32) for _ in range(2)))
     width = min(m, _LOOKED_AT)
 
     def look(start: int) -> None:
         part = slice(start, start + _ROWS)
         score, have = found.score[part], read[part]
-        top = largest(score, width)
-        near = np.take_along_axis(score, top, axis=1)
-        p = _above(near, _levels(near, have, error), error)
-        np.put_along_axis(
-            out[part], top, np.where(np.isfinite(near), p * (1 - p), -np.inf), axis=1
-        )
+        error = _errors(errors, found, part)
+        top = largest(score + error, width)
+        near, error = (np.take_along_axis(x, top, axis=1) for x in (score, error))
+        level = _levels(near, have, error)
+        live = np.isfinite(near)
+        z = (near - level[:, None].astype(np.float32)) / error
+        p = _likely(z)
+        for array, values in ((out.worth, p * (1 - p)), (out.chance, z)):
+            np.put_along_axis(array[part], top, np.where(live, values, -np.inf), axis=1)
 
     in_threads(look, range(0, n, _ROWS))
     return out
 
 
-def _levels(near: NDArray[Any], have: NDArray[Any], error: float) -> NDArray[Any]:
+def _errors(
+    errors: float | ErrorsByPrior, found: Candidates, part: slice
+) -> NDArray[np.float32]:
+    """Return the errors of some items' candidates."""
+    score = found.score[part]
+    if not isinstance(errors, ErrorsByPrior) or found.cheap is None:
+        return np.full(score.shape, errors, dtype=np.float32)
+    return errors(np.where(np.isfinite(score), found.cheap[part], np.float32(0)))
+
+
+def _levels(
+    near: NDArray[Any], have: NDArray[Any], error: NDArray[np.float32]
+) -> NDArray[Any]:
     """Return the level of every item above which as many are expected as are wanted."""
     both = np.hstack([near, have])
     finite = np.isfinite(both)
-    low = np.where(finite, both, np.inf).min(axis=1) - 4 * error
-    high = np.where(finite, both, -np.inf).max(axis=1) + 4 * error
+    far = 4 * error.max(axis=1)
+    low = np.where(finite, both, np.inf).min(axis=1) - far
+    high = np.where(finite, both, -np.inf).max(axis=1) + far
     none = ~finite.any(axis=1)
     low[none], high[none] = 0.0, 0.0
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        expected = _above(near, middle, error).sum(axis=1)
+        middle = ((low + high) / 2).astype(np.float32)
+        expected = _likely((near - middle[:, None]) / error).sum(axis=1)
         expected += (have > middle[:, None]).sum(axis=1)
         more = expected > _NEIGHBORS
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return np.asarray((low + high) / 2)
 
 
-def _above(near: NDArray[Any], level: NDArray[Any], error: float) -> NDArray[Any]:
-    """Return how likely predictions lie above a level of their rows."""
+def _likely(z: NDArray[Any]) -> NDArray[Any]:
+    """Return Φ(z), nearly."""
     from scipy import special  # takes a tenth of a second
 
-    steep = np.float32(_LOGISTIC / error)
-    return np.asarray(special.expit(steep * (near - level[:, None].astype(np.float32))))
+    return np.asarray(special.expit(np.float32(_LOGISTIC) * z))

@@ -36,6 +36,8 @@ class Candidates:
         What prior and low rank say, and the prior alone.
     near
         Each item's neighbors whose neighbors were looked at last, if they were.
+    nearest
+        Each item's most similar by the prior, where an index or a GPU found them.
     by
         What found them: ``"cuda"`` where a GPU did, which then goes on.
     mixed
@@ -50,6 +52,7 @@ class Candidates:
     base: NDArray[np.float32]
     cheap: NDArray[np.float32] | None
     near: NDArray[np.int32] | None = None
+    nearest: NDArray[np.int32] | None = None
     by: str | None = None
     mixed: bool = False
     rotates: bool = False

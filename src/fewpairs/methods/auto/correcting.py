@@ -50,12 +50,13 @@ _ROUNDS, _ROUNDS_ACROSS, _SCORES_ALL = 4, 6, 3  # all are scored in every third
 _FEWER_ROUNDS, _FEW_PAIRS = 3, 30.0  # pairs per item, below which these will do
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
+_SLOPED = 8_000  # chosen pairs that tell slopes
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
 _EARLIER = 0.5  # share of the pairs that the test of later ones is fitted to
 # Standard errors by which what changes orders must be ahead; may be behind, where so
 # many pairs per item that looked most similar tell the order of each row; how many of
 # them need no test, and how many are enough to go by in choosing what to read.
-_PROVEN, _BEHIND, _PLENTY, _UNTESTED, _EARLY = 3.0, -2.0, 6.0, 30.0, 5.0
+_PROVEN, _BEHIND, _PLENTY, _UNTESTED, _EARLY = 3.0, -3.5, 6.0, 30.0, 5.0
 
 
 class Correcting:
@@ -252,6 +253,10 @@ def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
     return inputs.base if found is None else found.pairs(inputs)
 
 
+def _evenly(number: int, most: int) -> slice:
+    return slice(None, None, max(1, -(-number // most)))
+
+
 class CorrectionScorer:
     """Scores pairs by a correction of prior and low rank, fitted anew in every round.
 
@@ -272,6 +277,7 @@ class CorrectionScorer:
         per_item: float = np.inf,
     ) -> None:
         self._correcting = Correcting(features, n, rng, curve=curve, always=always)
+        self._curve = curve
         self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
         fewer = _FEWER_ROUNDS if per_item < _FEW_PAIRS else _ROUNDS
         self.rounds, self.scores_all = _ROUNDS_ACROSS if always else fewer, _SCORES_ALL
@@ -289,7 +295,14 @@ class CorrectionScorer:
         if len(uniform) >= _FEWEST and len(chosen) >= self._fewest:
             with single_threaded():  # small products; what is large has its threads
                 fitted = self._correcting.fit(uniform, chosen, anew=last)
-            self.correction = fitted
+            self.correction = fitted and self._with_slopes(fitted, chosen)
+
+    def _with_slopes(self, fitted: Correction, chosen: TrainingPairs) -> Correction:
+        """Return it with its slopes at the more similar half of what was chosen."""
+        some = chosen.inputs.some(_evenly(len(chosen), _SLOPED))
+        score = fitted.pairs(some)
+        top = some.some(score >= np.median(score))
+        return fitted.with_slopes(top, self._curve)
 
     @property
     def score(self) -> Callable[[PairInputs], NDArray[Any]]:

@@ -6,7 +6,6 @@ that is no inner product finds its own most similar pairs that way. As there, on
 goes through a neighbor that is new since the last time is looked at again.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,9 +19,10 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
+from fewpairs.model.product_vectors import product_vectors
 from fewpairs.types import Indices
 
-__all__ = ["best_known", "expand", "fill", "product_vectors"]
+__all__ = ["best_known", "expand", "fill"]
 
 Scorer = Callable[[PairInputs], NDArray[Any]]
 
@@ -30,7 +30,6 @@ _REACHED = 2_048  # items whose neighbors of neighbors are gathered at once
 _PROMISING = 24  # of these per item that are scored, by products of vectors
 _SCORED = 1 << 16  # candidates scored at once
 _GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
-_STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
 
 
 def expand(
@@ -91,37 +90,6 @@ def best_known(known: Entries, n: int, k: int) -> NDArray[np.int32]:
     known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
     in_threads(look, range(0, n, _REACHED))
     return out
-
-
-def product_vectors(
-    model: Model,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return (n, d) vectors V and signs s: V diag(s) Vᵀ ranks as the model does.
-
-    Prior and low rank side by side; the curve counts with its slope among similar
-    pairs.
-    """
-    held, signs = [model.left], [np.asarray(model.low_rank.signature)]
-    prior, curve = model.prior, model.curve
-    if prior is not None and prior.vectors is not None and curve is not None:
-        ends = np.array([0.0, _STEEP]) * curve.scale + curve.center
-        low, high = curve(ends)
-        slope = max(float(high - low) / (_STEEP * curve.scale), 0.0)
-        held.append(prior.vectors * np.float32(math.sqrt(slope)))
-        signs.append(np.ones(prior.vectors.shape[1]))
-    together = np.empty((model.n, sum(len(part) for part in signs)), dtype=np.float32)
-
-    def copy(start: int) -> None:
-        part = slice(start, start + _REACHED)
-        np.concatenate(
-            [side[part] for side in held],
-            axis=1,
-            out=together[part],
-            casting="same_kind",
-        )
-
-    in_threads(copy, range(0, model.n, _REACHED))
-    return together, np.concatenate(signs).astype(np.float32)
 
 
 def _top(found: Candidates, k: int) -> NDArray[np.int32]:

@@ -1,34 +1,28 @@
 """Few evaluations per item: random pairs, then rounds of what looks most similar."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.matrix.earlier import mark
-from fewpairs.methods.auto.borderline import worth_reading
-from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
-from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
-from fewpairs.methods.auto.first_places import FirstPlaces, best_of
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.left_columns import columns_to_buy
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.prior_curve import mended
-from fewpairs.methods.auto.proposals import propose, searching
 from fewpairs.methods.auto.read import Read
+from fewpairs.methods.auto.reading_rounds import ReadingRounds
 from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import RANDOM, Spending
 from fewpairs.methods.auto.trained_scorer import TrainedScorer
 from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
-from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
@@ -41,47 +35,10 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 # Share of the budget for a prior that nobody asked for, of one set and of two.
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
-# Shares of the first round, and of the others, by the prior alone; the second where
-# nothing but neighbors counts.
-_BY_PRIOR, _LESS_BY_PRIOR = (0.3, 0.1), (0.1, 0.0)
-# The same where it explains much; half as many random pairs, or so many, will do.
-_BY_GOOD_PRIOR, _ENOUGH = (0.5, 0.5), 400
-# Share of the others that is read where a student is in doubt, by purpose.
-_DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
-_DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
-# Share of a round of two sets for what may be the first of its left item.
-_AHEAD = 0.5
+# Where the prior explains much half as many random pairs, or so many, will do.
+_ENOUGH = 400
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
-_HOPS = 6  # neighbors whose neighbors are proposed
 _OWN = 12  # directions of the embeddings that every item has weights for
-
-
-class _Scorer(Protocol):
-    """What says which unread pairs look most similar.
-
-    Attributes
-    ----------
-    answers
-        Whether the model will answer as it scores.
-    rounds
-        How many there are.
-    expands
-        In every how many-th neighbors of neighbors are proposed; 0: never.
-    scores_all
-        In every how many-th all candidates are scored, not the best of each item alone.
-    """
-
-    answers: bool
-    rounds: int
-    expands: int
-    scores_all: int
-
-    def learn(self, training: Read, *, last: bool, label: str) -> None:
-        """Learn from what was read."""
-
-    @property
-    def score(self) -> Callable[[PairInputs], NDArray[Any]]:
-        """What says how similar pairs are taken to be."""
 
 
 class FewStage:
@@ -104,13 +61,11 @@ class FewStage:
     def __init__(self, spending: Spending, prior: Prior | None, purpose: str) -> None:
         self.spending, self.prior, self.purpose = spending, prior, purpose
         self._drawn = [spending.earlier_random()]
-        self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
         none = np.empty(0, dtype=np.int64)
         self._tested = none, none  # pairs that told whether landmarks pay
         self.chosen = 0  # pairs read by what looked most similar
         self._across = spending.oracle.cost.split is not None
-        self.first_places = FirstPlaces()  # of two sets
-        self._foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self.rounds: ReadingRounds | None = None
 
     @property
     def per_item(self) -> float:
@@ -162,9 +117,9 @@ class FewStage:
     @property
     def foretold(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """What was said of pairs before they were read, and their values."""
-        if not self._foretold:
+        if self.rounds is None or not self.rounds.foretold:
             return None
-        said, values = zip(*self._foretold, strict=True)
+        said, values = zip(*self.rounds.foretold, strict=True)
         return np.concatenate(said), np.concatenate(values)
 
     def draw(self, evaluations: int) -> None:
@@ -186,10 +141,10 @@ class FewStage:
         had = sum(rest)
         told = self.says_much
         share = random_share(self.purpose, self.per_item, told=told or not learns)
-        if told and not learns and self.purpose != "across, entries":
+        good_prior = told and not learns and self.purpose != "across, entries"
+        if good_prior:
             enough = _ENOUGH * spending.calls / (spending.left + had)
             share = max(share / 2, min(share, enough))
-            self._by_prior = _BY_GOOD_PRIOR
         if before:
             share *= _GROWN  # those of earlier runs tell the curve and the bulk
         if self.prior is None:
@@ -234,7 +189,10 @@ class FewStage:
             always=self._across,
             per_item=self.per_item,
         )
-        count = self.chosen = self._rounds(model, read, trained or own)
+        self.rounds = ReadingRounds(
+            spending, self.purpose, self.per_item, good_prior=good_prior
+        )
+        count = self.chosen = self.rounds.run(model, read, trained or own)
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         if profiles is not None:
@@ -302,86 +260,6 @@ class FewStage:
         off = (a != b) & ~np.isin(np.minimum(a, b) * n + np.maximum(a, b), drawn)
         known.add(model.inputs(a[off], b[off]), values[off])
         return known
-
-    def _rounds(self, model: Model, read: Read, scorer: _Scorer) -> int:
-        """Read what looks most similar, in rounds; return how many pairs."""
-        spending = self.spending
-        count, done = spending.left // spending.calls, 0
-        known = spending.oracle.read
-        error = 0.0  # of the scorer, where it answers in the end
-        if not count or self.prior is None:
-            return done
-        spending.oracle.note("finding candidates")
-        by = searching(spending.oracle)
-        found = propose(model, known, self._depth(count), by=by)
-        # What scores highest is known best: a student, which is in doubt elsewhere,
-        # may begin there, a correction learns more where items take turns.
-        found.mixed = not scorer.answers
-        if isinstance(scorer, CorrectionScorer):
-            scorer.place(found)
-        found.rotates = self._across
-        if self._across:
-            done = self._firsts(found, read, count // 2)
-        rounds = scorer.rounds
-        for turn in range(rounds):
-            scorer.learn(read, last=False, label=f"round {turn + 1} of {rounds}")
-            wanted = (count - done) // (rounds - turn)
-            every = turn % scorer.scores_all == 0
-            found.score_anew(scorer.score, None if every else self._near(wanted))
-            if scorer.expands and turn % scorer.expands == scorer.expands - 1:
-                found = expand(found, model, known, scorer.score, _HOPS)
-            ahead = int(_AHEAD * wanted) if self._across else 0
-            orders = self._orders(found, wanted - ahead, turn, error)
-            inputs = found.choose_by_several(known, orders, ahead)
-            if not len(inputs):
-                break
-            best = best_of(known) if self._across else None
-            inputs, values = spending.take(inputs)
-            if not len(inputs):
-                break
-            said = scorer.score(inputs)
-            self.first_places.count(turn, best, inputs, said, values)
-            if scorer.answers:
-                error = float(np.std(values - said))
-            elif turn:  # before, nothing was learned from what looked similar
-                self._foretold.append((said, values))
-            done += len(inputs)
-            read.chosen.add(inputs, values)
-        del found  # of many items, as much as what is learned last needs
-        scorer.learn(read, last=True, label="last round")
-        return done
-
-    def _firsts(self, found: Candidates, read: Read, most: int) -> int:
-        """Read what the prior puts first of every item; return how many pairs."""
-        spending = self.spending
-        most = min(most, len(found.score))
-        inputs = found.choose_by_several(spending.oracle.read, [(most, found.cheap)])
-        inputs, values = spending.take(inputs)
-        read.chosen.add(inputs, values)
-        return len(inputs)
-
-    def _orders(
-        self, found: Candidates, wanted: int, turn: int, error: float
-    ) -> list[tuple[int, NDArray[Any] | None]]:
-        """Return how many pairs of a round to choose, by what.
-
-        Some by the prior alone. Of the others, once it is known how far the scorer
-        errs, most where it is in doubt whether they belong to an item's most similar,
-        and some at the top, so that the very first are exact.
-        """
-        fewer = 0 if found.cheap is None else int(self._by_prior[min(turn, 1)] * wanted)
-        doubtful = int(_DOUBTFUL[self.purpose] * (wanted - fewer)) if error > 0 else 0
-        orders: list[tuple[int, NDArray[Any] | None]] = [(fewer, found.cheap)]
-        if doubtful:
-            worth = worth_reading(found, self.spending.oracle.read, error)
-            orders.append((doubtful, worth))
-        return [*orders, (wanted - fewer - doubtful, None)]
-
-    def _depth(self, count: int) -> int:
-        return max(48, min(3 * int(self.spending.per_item(count)) + 32, 256))
-
-    def _near(self, wanted: int) -> int:
-        return 4 * int(self.spending.per_item(wanted)) + 24
 
 
 def _joined(

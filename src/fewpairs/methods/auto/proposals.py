@@ -22,8 +22,9 @@ from fewpairs.kernels.linalg.top_products import (
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto import candidates
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.methods.auto.expansion import fill, product_vectors
+from fewpairs.methods.auto.expansion import fill
 from fewpairs.model.model import Model
+from fewpairs.model.product_vectors import product_vectors
 from fewpairs.reading.oracle import Oracle
 from fewpairs.similarity.priors import Prior
 
@@ -56,12 +57,19 @@ def searching(oracle: Oracle) -> str | None:
 
 
 def propose(
-    model: Model, known: Entries, most: int, *, by: str | None = None, seed: int = 0
+    model: Model,
+    known: Entries,
+    most: int,
+    *,
+    by: str | None = None,
+    before: Candidates | None = None,
+    seed: int = 0,
 ) -> Candidates:
     """Return every item's candidates by prior and low rank, and by the prior alone.
 
     ``by`` says what finds them above 20,000 items; see `searching`. A prior without
     embeddings is searched there by vectors whose products are near it (`placed`).
+    ``before``: candidates of another model, whose lists by the prior are taken over.
 
     Price: n² products below 20,000 items, above that what an index takes; memory
     O(n · most).
@@ -81,14 +89,18 @@ def propose(
     vectors, signs = product_vectors(model)
     found = top(vectors, vectors * signs, most + 1)
     del vectors
-    if model.prior is not None:
+    nearest: NDArray[np.int32] | None = None
+    if before is not None and before.nearest is not None:
+        nearest = before.nearest
+    elif model.prior is not None:
         extra = max(1, most // 2)
         held = model.prior.vectors
         if held is None:
             held = placed(model.prior, np.random.default_rng(seed))
-        found = np.hstack([found, top(held, held, extra + 1)])
-    out = _scored(model, known, found)
-    out.by = by
+        nearest = top(held, held, extra + 1)
+    lists = [found] if nearest is None else [found, nearest]
+    out = _scored(model, known, np.hstack(lists))
+    out.by, out.nearest = by, nearest
     return out
 
 

@@ -1,0 +1,241 @@
+"""Reading rounds: a scorer learns, candidates are scored, some of them are read."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.methods.auto.borderline import borderline
+from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
+from fewpairs.methods.auto.expansion import expand
+from fewpairs.methods.auto.first_places import FirstPlaces, best_of
+from fewpairs.methods.auto.proposals import propose, searching
+from fewpairs.methods.auto.read import Read
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.model.model import Model
+from fewpairs.model.pair_inputs import PairInputs
+
+__all__ = ["ReadingRounds", "RoundScorer"]
+
+# Shares of the first round, and of the others, by the prior alone; the second where
+# nothing but neighbors counts, the third where the prior explains much.
+_BY_PRIOR, _LESS_BY_PRIOR, _BY_GOOD_PRIOR = (0.3, 0.1), (0.1, 0.0), (0.5, 0.5)
+# Share of the others that is read where a student is in doubt, by purpose.
+_DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
+_DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
+# Without a student, pairs per item from which on all is read where it is in doubt who
+# is among an item's most similar, and the share of the last round that goes to those
+# that likeliest are: their values are worth something too.
+_DOUBTED, _SURE_AT_LAST = 4.0, 0.5
+# Share of a round of two sets for what may be the first of its left item.
+_AHEAD = 0.5
+_HOPS = 6  # neighbors whose neighbors are proposed
+
+Orders = list[tuple[int, NDArray[Any] | None]]
+
+
+class RoundScorer(Protocol):
+    """What says which unread pairs look most similar.
+
+    Attributes
+    ----------
+    answers
+        Whether the model will answer as it scores.
+    rounds
+        How many there are.
+    expands
+        In every how many-th neighbors of neighbors are proposed; 0: never.
+    scores_all
+        In every how many-th all candidates are scored, not the best of each item alone.
+    """
+
+    answers: bool
+    rounds: int
+    expands: int
+    scores_all: int
+
+    def learn(self, training: Read, *, last: bool, label: str) -> None:
+        """Learn from what was read."""
+
+    @property
+    def score(self) -> Callable[[PairInputs], NDArray[Any]]:
+        """What says how similar pairs are taken to be."""
+
+
+class ReadingRounds:
+    """Reads what looks most similar, or is in doubt, round after round.
+
+    Of two sets half of a round goes where pairs may be the first of their left item
+    (`Candidates.choose_ahead`).
+
+    Parameters
+    ----------
+    spending
+        What there is to spend.
+    purpose
+        What the budget is for.
+    per_item
+        Pairs per item that the whole budget buys.
+    good_prior
+        Whether the prior alone explains much.
+
+    Attributes
+    ----------
+    first_places
+        Of two sets, whether what was predicted to be first was.
+    foretold
+        What a correction said of pairs before they were read, and their values.
+    """
+
+    def __init__(
+        self, spending: Spending, purpose: str, per_item: float, *, good_prior: bool
+    ) -> None:
+        self._spending, self._purpose, self._per_item = spending, purpose, per_item
+        self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
+        if good_prior:
+            self._by_prior = _BY_GOOD_PRIOR
+        self._across = spending.oracle.cost.split is not None
+        self.first_places = FirstPlaces()
+        self.foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        # The prior of pairs, and by how much they were missed when they were read.
+        self._missed: list[tuple[NDArray[Any], NDArray[Any]]] = []
+
+    def run(self, model: Model, read: Read, scorer: RoundScorer) -> int:
+        """Read until nothing is left to spend; return how many pairs."""
+        spending = self._spending
+        count, done = spending.left // spending.calls, 0
+        known = spending.oracle.read
+        if not count or model.prior is None:
+            return done
+        spending.oracle.note("finding candidates")
+        found = self._found(model, scorer, count)
+        if self._across:
+            done = self._firsts(found, read, count // 2)
+        rounds = scorer.rounds
+        for turn in range(rounds):
+            scorer.learn(read, last=False, label=f"round {turn + 1} of {rounds}")
+            wanted = (count - done) // (rounds - turn)
+            found = self._scored(found, model, scorer, turn, wanted)
+            ahead = int(_AHEAD * wanted) if self._across else 0
+            last = turn == rounds - 1
+            orders = self._orders(
+                found, wanted - ahead, turn, self._errors(read, scorer), last=last
+            )
+            inputs = found.choose_by_several(known, orders, ahead)
+            if not len(inputs):
+                break
+            best = best_of(known) if self._across else None
+            inputs, values = spending.take(inputs)
+            if not len(inputs):
+                break
+            said = scorer.score(inputs)
+            self.first_places.count(turn, best, inputs, said, values)
+            if turn and not scorer.answers:  # before, it had learned of none like them
+                self.foretold.append((said, values))
+            self._missed.append((np.asarray(inputs.cheap), values - said))
+            done += len(inputs)
+            read.chosen.add(inputs, values)
+        del found  # of many items, as much as what is learned last needs
+        scorer.learn(read, last=True, label="last round")
+        return done
+
+    def _found(self, model: Model, scorer: RoundScorer, count: int) -> Candidates:
+        """Return the first candidates."""
+        oracle = self._spending.oracle
+        by = searching(oracle)
+        found = propose(model, oracle.read, self._depth(count), by=by)
+        # What scores highest is known best: a student, which is in doubt elsewhere,
+        # may begin there, a correction learns more where items take turns.
+        found.mixed = not scorer.answers
+        if isinstance(scorer, CorrectionScorer):
+            scorer.place(found)
+        found.rotates = self._across
+        return found
+
+    def _scored(
+        self,
+        found: Candidates,
+        model: Model,
+        scorer: RoundScorer,
+        turn: int,
+        wanted: int,
+    ) -> Candidates:
+        """Return candidates with their scores, and new ones where it is time."""
+        known = self._spending.oracle.read
+        bent, every = model, turn % scorer.scores_all == 0
+        if isinstance(scorer, CorrectionScorer):
+            bent = replace(model, correction=scorer.correction)
+            # An index found them by prior and low rank: now it is known what counts.
+            if turn == 1 and found.by is not None and scorer.correction is not None:
+                found, every = self._found_anew(found, bent), True
+        found.score_anew(scorer.score, None if every else self._near(wanted))
+        if scorer.expands and turn % scorer.expands == scorer.expands - 1:
+            found = expand(found, bent, known, scorer.score, _HOPS)
+        return found
+
+    def _found_anew(self, before: Candidates, model: Model) -> Candidates:
+        """Return other candidates, of which one reads as of those before."""
+        spending = self._spending
+        depth = self._depth(spending.left // spending.calls)
+        found = propose(model, spending.oracle.read, depth, by=before.by, before=before)
+        found.mixed, found.rotates = before.mixed, before.rotates
+        found.taken = before.taken
+        return found
+
+    def _firsts(self, found: Candidates, read: Read, most: int) -> int:
+        """Read what the prior puts first of every item; return how many pairs."""
+        spending = self._spending
+        most = min(most, len(found.score))
+        inputs = found.choose_by_several(spending.oracle.read, [(most, found.cheap)])
+        inputs, values = spending.take(inputs)
+        read.chosen.add(inputs, values)
+        return len(inputs)
+
+    def _errors(self, read: Read, scorer: RoundScorer) -> float | ErrorsByPrior:
+        """Return how far a scorer errs; 0: it is not known, or does not matter."""
+        if scorer.answers:
+            return float(np.std(self._missed[-1][1])) if self._missed else 0.0
+        few = self._per_item < _DOUBTED
+        if self._across or few or self._spending.paid:
+            return 0.0
+        random = read.uniform.inputs
+        now = np.asarray(random.cheap), read.uniform.values - scorer.score(random)
+        return ErrorsByPrior.told_by(*zip(now, *self._missed, strict=True))
+
+    def _orders(
+        self,
+        found: Candidates,
+        wanted: int,
+        turn: int,
+        errors: float | ErrorsByPrior,
+        *,
+        last: bool,
+    ) -> Orders:
+        """Return how many pairs of a round to choose, by what.
+
+        Some by the prior alone. Of the others, once it is known how far a student errs,
+        most where it is in doubt whether they belong to an item's most similar, and
+        some at the top, so that the very first are exact. By a correction, once there
+        are enough of them for doubts, nothing but these, and in the end what is sure.
+        """
+        known = self._spending.oracle.read
+        if isinstance(errors, ErrorsByPrior):
+            by = borderline(found, known, errors)
+            sure = int(_SURE_AT_LAST * wanted) if last else 0
+            return [(wanted - sure, by.worth), (sure, by.chance)]
+        fewer = 0 if found.cheap is None else int(self._by_prior[min(turn, 1)] * wanted)
+        doubtful = int(_DOUBTFUL[self._purpose] * (wanted - fewer)) if errors else 0
+        orders: Orders = [(fewer, found.cheap)]
+        if doubtful:
+            orders.append((doubtful, borderline(found, known, errors).worth))
+        return [*orders, (wanted - fewer - doubtful, None)]
+
+    def _depth(self, count: int) -> int:
+        return max(48, min(3 * int(self._spending.per_item(count)) + 32, 256))
+
+    def _near(self, wanted: int) -> int:
+        return 4 * int(self._spending.per_item(wanted)) + 24

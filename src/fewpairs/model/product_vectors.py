@@ -1,0 +1,107 @@
+"""Product vectors: their inner products rank pairs nearly as a model does.
+
+What finds largest products among many items, an index or a GPU, finds a model's most
+similar pairs that way. Prior and low rank lie side by side, each scaled by how much it
+counts where pairs are most similar: the curve's slope there may be many times that
+among most pairs.
+
+Both come from the same embeddings, so side by side they are of lower rank than they are
+wide: V diag(s) Vᵀ = Q Λ Qᵀ, by the eigenvalues of a matrix as small as V is wide, and
+only eigenvectors that count are kept. A search takes as much less time.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.model.model import Model
+from fewpairs.similarity.priors import Prior
+
+__all__ = ["product_vectors"]
+
+_STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
+_ASKED, _NEAR = 16, 10  # items whose tenth nearest by the prior tells where they lie
+_ROWS = 4_096  # items looked at at once
+_NOTHING, _LITTLE = 1e-6, 1e-3  # of the largest eigenvalues, of VᵀV and of Λ
+
+Array = NDArray[np.float32]
+
+
+def product_vectors(model: Model) -> tuple[Array, Array]:
+    """Return (n, d) vectors V and signs s: V diag(s) Vᵀ ranks as the model does.
+
+    A correction says how much low rank and prior count (`Correction.slopes`).
+    """
+    of_low_rank, of_prior = _slopes(model)
+    left, prior = model.left, model.prior
+    signs = [of_low_rank * np.asarray(model.low_rank.signature)]
+    held = None
+    if prior is not None and prior.vectors is not None and of_prior > 0:
+        held = prior.vectors
+        signs.append(np.full(held.shape[1], of_prior))
+
+    def side_by_side(start: int) -> NDArray[np.float64]:
+        rows = slice(start, start + _ROWS)
+        parts = [left[rows]] if held is None else [left[rows], held[rows]]
+        return np.hstack(parts, dtype=np.float64, casting="same_kind")
+
+    return _narrowed(side_by_side, model.n, np.concatenate(signs))
+
+
+def _narrowed(
+    part: Callable[[int], NDArray[np.float64]], n: int, s: NDArray[np.float64]
+) -> tuple[Array, Array]:
+    """Return fewer columns with nearly the same products.
+
+    ``part`` gives some rows of V, from one on. With VᵀV = E D Eᵀ and R = √D Eᵀ,
+    V = (V E/√D) R = Q R with QᵀQ = 1, so the eigenvalues are those of R diag(s) Rᵀ.
+    """
+    starts = range(0, n, _ROWS)
+    grams: dict[int, NDArray[np.float64]] = {}
+
+    def count(start: int) -> None:
+        rows = part(start)
+        grams[start] = rows.T @ rows
+
+    in_threads(count, starts)
+    # In their order: sums are the same on any number of cores.
+    D, E = np.linalg.eigh(np.sum([grams[start] for start in starts], axis=0))
+    there = _NOTHING * D.max(initial=0.0) < D
+    root = np.sqrt(D[there])
+    R = root[:, None] * E[:, there].T
+    values, U = np.linalg.eigh((R * s) @ R.T)
+    size = np.abs(values)
+    kept = size > _LITTLE * size.max(initial=0.0)
+    W = (E[:, there] / root) @ (U[:, kept] * np.sqrt(size[kept]))
+    out = np.empty((n, int(kept.sum())), dtype=np.float32)
+
+    def narrow(start: int) -> None:
+        out[start : start + _ROWS] = part(start) @ W
+
+    in_threads(narrow, starts)
+    return out, np.sign(values[kept]).astype(np.float32)
+
+
+def _slopes(model: Model) -> tuple[float, float]:
+    """Return how much low rank and prior count among the most similar."""
+    if model.correction is not None and model.correction.slopes is not None:
+        return model.correction.slopes
+    curve, prior = model.curve, model.prior
+    if curve is None or prior is None:
+        return 1.0, 0.0
+    high = curve.center + _STEEP * curve.scale
+    places = [curve.center, high, max(high + 0.1 * curve.scale, _nearest(prior))]
+    return 1.0, max(0.0, *np.diff(curve(np.array(places))) / np.diff(places))
+
+
+def _nearest(prior: Prior) -> float:
+    """Return what the prior says of items and their nearest: the median of a few."""
+    everything = np.arange(prior.n)
+    found = []
+    for item in everything[:: max(1, prior.n // _ASKED)][:_ASKED]:
+        said = np.delete(prior.block(everything[item : item + 1], everything)[0], item)
+        k = min(_NEAR, len(said))
+        found.append(np.partition(said, -k)[-k])
+    return float(np.median(found))

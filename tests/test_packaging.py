@@ -143,6 +143,7 @@ def test_the_oldest_versions_in_ci_are_the_oldest_that_are_allowed():
     lines = (HERE / "constraints-oldest.txt").read_text("utf-8").splitlines()
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     allowed = floors(PROJECT["dependencies"])
-    assert set(pinned) == set(allowed)
+    # The oldest typer warns with the newest click, which it brings.
+    assert set(pinned) == {*allowed, "click"}
     for name, version in allowed.items():
         assert f"{pinned[name]}.".startswith(f"{version}."), name

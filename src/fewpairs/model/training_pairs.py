@@ -34,15 +34,24 @@ class TrainingPairs:
         out.add(self.inputs.some(where), self.values[where])
         return out
 
+    def evenly(self, most: int) -> "TrainingPairs":
+        """Return not too many of them, evenly spread."""
+        step = -(-len(self) // most)
+        return self if step <= 1 else self.some(slice(None, None, step))
+
     @property
     def inputs(self) -> PairInputs:
         """The inputs of all pairs, in the order in which they came."""
-        return PairInputs.joined(self._inputs)
+        if len(self._inputs) != 1:
+            self._inputs = [PairInputs.joined(self._inputs)]
+        return self._inputs[0]
 
     @property
     def values(self) -> NDArray[Any]:
         """The values of all pairs, in the same order."""
-        return np.concatenate(self._values)
+        if len(self._values) != 1:
+            self._values = [np.concatenate(self._values)]
+        return self._values[0]
 
     def __len__(self) -> int:
         return sum(map(len, self._values))

@@ -8,8 +8,8 @@ the expected number above it, of pairs read and unread, is the number wanted: wh
 predictions are poor it lies above them all, and the most similar are read first, as
 they should be.
 
-σ may differ from pair to pair (`ErrorsByPrior`): then it is not the highest prediction
-that comes first, but what is likeliest to lie above the level.
+σ differs from pair to pair (`ErrorsByPrior`): what comes first need not be the highest,
+but likeliest to lie above the level.
 
 What is uncertain is read first in active learning too (Lewis & Gale 1994, "A sequential
 algorithm for training text classifiers").
@@ -22,17 +22,15 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest
-from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
-from fewpairs.methods.auto.grown_turns import best_values
 
-__all__ = ["Borderline", "borderline"]
+__all__ = ["NEIGHBORS", "Borderline", "borderline"]
 
-_NEIGHBORS = 10  # the number wanted
+NEIGHBORS = 10  # the number wanted
 _LOOKED_AT = 64  # candidates of an item that may be among them
 _ROWS = 2_048  # items looked at at once
-_HALVINGS = 16  # of the range in which the level is sought
+_HALVINGS = 12  # of the range in which the level is sought
 _LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
 
 
@@ -51,15 +49,15 @@ class Borderline(NamedTuple):
 
 
 def borderline(
-    found: Candidates, known: Entries, errors: float | ErrorsByPrior
+    found: Candidates, read: NDArray[np.float32], errors: ErrorsByPrior
 ) -> Borderline:
     """Return what reading candidates is worth.
 
-    ``errors`` are those of the candidates' scores. Price: O(n · 64) for each of 16
+    ``read`` are the ten largest values that were read of every item (`best_values`),
+    ``errors`` those of the candidates' scores. Price: O(n · 64) for each of 12
     halvings, no evaluation.
     """
     n, m = found.score.shape
-    read = best_values(known, n, _NEIGHBORS)
     shape = n, m
     out = Borderline(*(np.full(shape, -np.inf, dtype=np.float32) for _ in range(2)))
     width = min(m, _LOOKED_AT)
@@ -67,7 +65,8 @@ def borderline(
     def look(start: int) -> None:
         part = slice(start, start + _ROWS)
         score, have = found.score[part], read[part]
-        error = _errors(errors, found, part)
+        cheap = score if found.cheap is None else found.cheap[part]
+        error = errors(np.where(np.isfinite(score), cheap, np.float32(0)))
         top = largest(score + error, width)
         near, error = (np.take_along_axis(x, top, axis=1) for x in (score, error))
         level = _levels(near, have, error)
@@ -79,16 +78,6 @@ def borderline(
 
     in_threads(look, range(0, n, _ROWS))
     return out
-
-
-def _errors(
-    errors: float | ErrorsByPrior, found: Candidates, part: slice
-) -> NDArray[np.float32]:
-    """Return the errors of some items' candidates."""
-    score = found.score[part]
-    if not isinstance(errors, ErrorsByPrior) or found.cheap is None:
-        return np.full(score.shape, errors, dtype=np.float32)
-    return errors(np.where(np.isfinite(score), found.cheap[part], np.float32(0)))
 
 
 def _levels(
@@ -106,7 +95,7 @@ def _levels(
         middle = ((low + high) / 2).astype(np.float32)
         expected = _likely((near - middle[:, None]) / error).sum(axis=1)
         expected += (have > middle[:, None]).sum(axis=1)
-        more = expected > _NEIGHBORS
+        more = expected > NEIGHBORS
         low, high = np.where(more, middle, low), np.where(more, high, middle)
     return np.asarray((low + high) / 2)
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.selection import largest, largest_of_many
 from fewpairs.matrix.entries import Entries
-from fewpairs.methods.auto.grown_turns import best_values, places_in_lists
+from fewpairs.methods.auto.best_values import best_values
+from fewpairs.methods.auto.grown_turns import places_in_lists
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.types import Indices

@@ -39,6 +39,7 @@ _ROWS = 1 << 14  # items looked at at once
 _TELLING = 500  # items whose candidates tell how far they differ
 _STEEPEST = 8.0  # times as steep as it was
 _PER_KNOT = 20  # pairs, at least
+_CURVED = 100_000  # pairs of either kind that tell the curve, at most
 
 
 def share_of_base(
@@ -150,13 +151,15 @@ def cautious(
         curve,
         1.0 - share,
     )
-    parts = chosen, uniform
+    parts = [part.evenly(_CURVED) for part in (chosen, uniform)]
     knots, heights = _rising(
         [bent.mixture(part.inputs) for part in parts], [part.values for part in parts]
     )
     bent = replace(bent, base_knots=knots, base_levels=heights)
     both = chosen + uniform
     scale = float(both.values.std()) or 1.0
+    if items is not None:
+        both = both.some(items[both.inputs.i] | items[both.inputs.j])
     left = ItemRegressions.left_by(bent, both.inputs, both.values)
     left = replace(left, values=(left.values / scale).astype(np.float32)).clipped()
     vectors = left.vectors([_RIDGE], items)[0]

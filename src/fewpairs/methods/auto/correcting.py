@@ -199,7 +199,7 @@ class Correcting:
         center, scale = float(values.mean()), float(values.std()) or 1.0
         y = ((values - center) / scale).astype(np.float32)
         bent = bent_to(self._features, inputs, y, is_chosen, apart=not self._always)
-        rows = ItemRegressions.left_by(bent, inputs, y)
+        rows = ItemRegressions.left_by(bent, *_of_items(items, inputs, y))
         ridge = self._ridge
         if items is None and (anew or not ridge):
             before = (values - inputs.base) / scale
@@ -253,8 +253,14 @@ def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
     return inputs.base if found is None else found.pairs(inputs)
 
 
-def _evenly(number: int, most: int) -> slice:
-    return slice(None, None, max(1, -(-number // most)))
+def _of_items(
+    items: NDArray[np.bool_] | None, inputs: PairInputs, y: NDArray[np.float32]
+) -> tuple[PairInputs, NDArray[np.float32]]:
+    """Return the pairs of some items."""
+    if items is None:
+        return inputs, y
+    part = items[inputs.i] | items[inputs.j]
+    return inputs.some(part), y[part]
 
 
 class CorrectionScorer:
@@ -299,7 +305,7 @@ class CorrectionScorer:
 
     def _with_slopes(self, fitted: Correction, chosen: TrainingPairs) -> Correction:
         """Return it with its slopes at the more similar half of what was chosen."""
-        some = chosen.inputs.some(_evenly(len(chosen), _SLOPED))
+        some = chosen.evenly(_SLOPED).inputs
         score = fitted.pairs(some)
         top = some.some(score >= np.median(score))
         return fitted.with_slopes(top, self._curve)

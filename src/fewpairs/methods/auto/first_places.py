@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.matrix.entries import Entries
-from fewpairs.methods.auto.grown_turns import best_values
+from fewpairs.methods.auto.best_values import best_values
 from fewpairs.model.pair_inputs import PairInputs
 
 __all__ = ["FirstPlaces", "best_of"]

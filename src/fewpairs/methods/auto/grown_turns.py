@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.matrix.entries import Entries
-from fewpairs.types import Indices
+from fewpairs.methods.auto.best_values import best_values
 
-__all__ = ["best_values", "places_in_lists"]
+__all__ = ["places_in_lists"]
 
 _LISTED = 48  # values of an item that are looked at
 _ROWS = 4_096  # items looked at at once
@@ -39,21 +39,4 @@ def places_in_lists(score: NDArray[np.float32], known: Entries) -> NDArray[np.fl
         out[part] = np.where(np.isfinite(score[part]), -place[:, :m], -np.inf)
 
     in_threads(look, range(0, n, _ROWS))
-    return out
-
-
-def best_values(known: Entries, n: int, k: int) -> NDArray[np.float32]:
-    """Return (n, k) largest values that were read of every item; −∞ for the rest."""
-    i, j, values = known.uncovered()
-    apart = i != j
-    i, j, values = i[apart], j[apart], values[apart]
-    item: Indices = np.concatenate([i, j])
-    both = np.concatenate([values, values]).astype(np.float32)
-    item, both = item[item < n], both[item < n]  # of two sets, left items
-    order = np.lexsort((-both, item))
-    item, both = item[order], both[order]
-    rank = np.arange(len(item)) - np.searchsorted(item, item)
-    out = np.full((n, k), -np.inf, dtype=np.float32)
-    top = rank < k
-    out[item[top], rank[top]] = both[top]
     return out

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.methods.auto.borderline import borderline
+from fewpairs.methods.auto.best_values import best_values, with_new
+from fewpairs.methods.auto.borderline import NEIGHBORS, borderline
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
@@ -27,12 +28,14 @@ _BY_PRIOR, _LESS_BY_PRIOR, _BY_GOOD_PRIOR = (0.3, 0.1), (0.1, 0.0), (0.5, 0.5)
 # Share of the others that is read where a student is in doubt, by purpose.
 _DOUBTFUL = {"balanced": 0.9, "neighbors": 0.9, "entries": 0.75, "across": 0.9}
 _DOUBTFUL["across, entries"] = _DOUBTFUL["entries"]
-# Without a student, pairs per item from which on all is read where it is in doubt who
-# is among an item's most similar, and the share of the last round that goes to those
-# that likeliest are: their values are worth something too.
-_DOUBTED, _SURE_AT_LAST = 4.0, 0.5
+# Without a student, pairs per item from which on most is read where it is in doubt who
+# is among an item's most similar; the share of the last round that goes to those that
+# likeliest are, as their values are worth something too; and the shares that go by the
+# prior alone: a curve of it may be far off at its end, and sure of itself.
+_DOUBTED, _SURE_AT_LAST, _IN_ANY_CASE = 4.0, 0.5, (0.15, 0.05)
 # Share of a round of two sets for what may be the first of its left item.
 _AHEAD = 0.5
+_LATEST = 3  # rounds that tell how far a student errs
 _HOPS = 6  # neighbors whose neighbors are proposed
 
 Orders = list[tuple[int, NDArray[Any] | None]]
@@ -103,6 +106,7 @@ class ReadingRounds:
         self.foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
         # The prior of pairs, and by how much they were missed when they were read.
         self._missed: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._best: NDArray[np.float32] | None = None  # read of every item, of one set
 
     def run(self, model: Model, read: Read, scorer: RoundScorer) -> int:
         """Read until nothing is left to spend; return how many pairs."""
@@ -123,7 +127,12 @@ class ReadingRounds:
             ahead = int(_AHEAD * wanted) if self._across else 0
             last = turn == rounds - 1
             orders = self._orders(
-                found, wanted - ahead, turn, self._errors(read, scorer), last=last
+                found,
+                wanted - ahead,
+                turn,
+                self._errors(read, scorer),
+                trained=scorer.answers,
+                last=last,
             )
             inputs = found.choose_by_several(known, orders, ahead)
             if not len(inputs):
@@ -137,6 +146,8 @@ class ReadingRounds:
             if turn and not scorer.answers:  # before, it had learned of none like them
                 self.foretold.append((said, values))
             self._missed.append((np.asarray(inputs.cheap), values - said))
+            if self._best is not None:
+                self._best = with_new(self._best, inputs.i, inputs.j, values)
             done += len(inputs)
             read.chosen.add(inputs, values)
         del found  # of many items, as much as what is learned last needs
@@ -195,13 +206,17 @@ class ReadingRounds:
         read.chosen.add(inputs, values)
         return len(inputs)
 
-    def _errors(self, read: Read, scorer: RoundScorer) -> float | ErrorsByPrior:
-        """Return how far a scorer errs; 0: it is not known, or does not matter."""
+    def _errors(self, read: Read, scorer: RoundScorer) -> ErrorsByPrior | None:
+        """Return how far a scorer errs; ``None``: it is not known, or does not matter.
+
+        A student knows random pairs by heart, and errs otherwise from round to round.
+        """
         if scorer.answers:
-            return float(np.std(self._missed[-1][1])) if self._missed else 0.0
+            latest = self._missed[-_LATEST:]
+            return ErrorsByPrior.told_by(*zip(*latest, strict=True)) if latest else None
         few = self._per_item < _DOUBTED
         if self._across or few or self._spending.paid:
-            return 0.0
+            return None
         random = read.uniform.inputs
         now = np.asarray(random.cheap), read.uniform.values - scorer.score(random)
         return ErrorsByPrior.told_by(*zip(now, *self._missed, strict=True))
@@ -211,28 +226,39 @@ class ReadingRounds:
         found: Candidates,
         wanted: int,
         turn: int,
-        errors: float | ErrorsByPrior,
+        errors: ErrorsByPrior | None,
         *,
+        trained: bool,
         last: bool,
     ) -> Orders:
         """Return how many pairs of a round to choose, by what.
 
         Some by the prior alone. Of the others, once it is known how far a student errs,
         most where it is in doubt whether they belong to an item's most similar, and
-        some at the top, so that the very first are exact. By a correction, once there
-        are enough of them for doubts, nothing but these, and in the end what is sure.
+        some at the top, so that the very first are exact. By a correction, where there
+        are enough of them for doubts, these, and in the end what is sure.
         """
-        known = self._spending.oracle.read
-        if isinstance(errors, ErrorsByPrior):
-            by = borderline(found, known, errors)
+        doubts = errors and borderline(found, self._best_read(found), errors)
+        if doubts is not None and not trained:
             sure = int(_SURE_AT_LAST * wanted) if last else 0
-            return [(wanted - sure, by.worth), (sure, by.chance)]
+            fewer = int(_IN_ANY_CASE[min(turn, 1)] * wanted)
+            left = wanted - sure - fewer
+            return [(fewer, found.cheap), (left, doubts.worth), (sure, doubts.chance)]
         fewer = 0 if found.cheap is None else int(self._by_prior[min(turn, 1)] * wanted)
-        doubtful = int(_DOUBTFUL[self._purpose] * (wanted - fewer)) if errors else 0
         orders: Orders = [(fewer, found.cheap)]
-        if doubtful:
-            orders.append((doubtful, borderline(found, known, errors).worth))
-        return [*orders, (wanted - fewer - doubtful, None)]
+        left = wanted - fewer
+        if doubts is not None:
+            doubtful = int(_DOUBTFUL[self._purpose] * left)
+            orders.append((doubtful, doubts.worth))
+            left -= doubtful
+        return [*orders, (left, None)]
+
+    def _best_read(self, found: Candidates) -> NDArray[np.float32]:
+        """Return the largest values that were read of every item so far."""
+        if self._best is None:
+            known = self._spending.oracle.read
+            self._best = best_values(known, len(found.score), NEIGHBORS)
+        return self._best
 
     def _depth(self, count: int) -> int:
         return max(48, min(3 * int(self._spending.per_item(count)) + 32, 256))

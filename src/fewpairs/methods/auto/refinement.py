@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.methods.auto.best_values import with_new
 from fewpairs.methods.auto.candidates import Candidates, ceilings
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.item_features import beside, item_features
@@ -82,7 +83,7 @@ def refine(
         read.chosen.add(inputs, values)
         last = Last(inputs.i, inputs.j, values)
         new = (values > best[inputs.i, -1]) | (values > best[inputs.j, -1])
-        best = _merged(best, last)
+        best = with_new(best, *last)
         if new.mean() < _YIELD:
             break
     words = [f"{2 * done / n:.0f} exact neighbors per {spending.item}"]
@@ -147,17 +148,3 @@ def _best_known(C: NDArray[Any], S: Indices) -> NDArray[Any]:
     out = np.full((len(C), _NEIGHBORS), -np.inf, dtype=np.float32)
     out[:, :k] = -np.sort(-best, axis=1)
     return out
-
-
-def _merged(best: NDArray[Any], new: Last) -> NDArray[Any]:
-    """Return every item's largest values, with those of new pairs among them."""
-    n, k = best.shape
-    item = np.concatenate([new.i, new.j])
-    both = np.concatenate([new.values, new.values]).astype(best.dtype)
-    order = np.lexsort((-both, item))
-    item, both = item[order], both[order]
-    rank = np.arange(len(item)) - np.searchsorted(item, item)
-    top = rank < k
-    fresh = np.full((n, k), -np.inf, dtype=best.dtype)
-    fresh[item[top], rank[top]] = both[top]
-    return -np.sort(-np.hstack([best, fresh]), axis=1)[:, :k]

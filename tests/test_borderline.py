@@ -84,6 +84,10 @@ def test_what_likeliest_lies_above_comes_before_what_is_predicted_higher():
     wild = ErrorsByPrior(np.array([0.0, 1.0]), np.array([0.1, 30.0]))
     by = borderline(found, NOTHING, wild)
     assert (np.argsort(-by.worth, axis=1)[:, :3] >= 15).all()
+    assert by.chance is None
+    sure = borderline(found, NOTHING, wild, sure=True)
+    np.testing.assert_array_equal(sure.worth, by.worth)
+    assert (np.argmax(sure.chance, axis=1) == 0).all()
     calm = borderline(found, NOTHING, everywhere(0.1))
     assert (np.argmax(calm.worth, axis=1) < 15).all()
 

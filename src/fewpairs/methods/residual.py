@@ -85,6 +85,13 @@ def features_of(
     return np.hstack([scaled.astype(left.dtype), left]), np.concatenate([ones, signs])
 
 
+def with_features(model: Model) -> Model:
+    """Return a model of a symmetric low rank with embeddings among its features."""
+    signs = np.asarray(model.low_rank.signature)
+    features, signs = features_of(model.left, signs, model.prior, model.curve)
+    return replace(model, features=features, feature_signs=signs)
+
+
 def model_of(fit: ResidualFit, S: Indices, words: str, prior: Prior | None) -> Model:
     """Return what was fitted to landmarks' columns.
 

@@ -270,6 +270,10 @@ class Prior:
         out -= (mean @ axes).astype(np.float32)
         return np.asarray(out)
 
+    def forget_directions(self) -> None:
+        """Let go of the directions: of many items they are large, and soon made."""
+        self.__dict__.pop("directions", None)
+
     def _checked(self, values: NDArray[Any]) -> NDArray[np.float32]:
         values = np.asarray(values, dtype=np.float32)
         if not np.isfinite(values).all():

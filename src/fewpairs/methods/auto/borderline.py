@@ -41,25 +41,32 @@ class Borderline(NamedTuple):
     ----------
     worth, chance
         p·(1 − p) and (s − t)/σ of every candidate, −∞ where there is none, or where it
-        is not looked at.
+        is not looked at; the second where it was asked for.
     """
 
     worth: NDArray[np.float32]
-    chance: NDArray[np.float32]
+    chance: NDArray[np.float32] | None
 
 
 def borderline(
-    found: Candidates, read: NDArray[np.float32], errors: ErrorsByPrior
+    found: Candidates,
+    read: NDArray[np.float32],
+    errors: ErrorsByPrior,
+    *,
+    sure: bool = False,
 ) -> Borderline:
     """Return what reading candidates is worth.
 
     ``read`` are the ten largest values that were read of every item (`best_values`),
-    ``errors`` those of the candidates' scores. Price: O(n · 64) for each of 12
+    ``errors`` those of the candidates' scores; ``sure``: whether chances are asked for
+    too. Price: O(n · 64) for each of 12
     halvings, no evaluation.
     """
     n, m = found.score.shape
-    shape = n, m
-    out = Borderline(*(np.full(shape, -np.inf, dtype=np.float32) for _ in range(2)))
+    worth, chance = (
+        np.full((n, m) if asked else (0, m), -np.inf, dtype=np.float32)
+        for asked in (True, sure)
+    )
     width = min(m, _LOOKED_AT)
 
     def look(start: int) -> None:
@@ -73,11 +80,13 @@ def borderline(
         live = np.isfinite(near)
         z = (near - level[:, None].astype(np.float32)) / error
         p = _likely(z)
-        for array, values in ((out.worth, p * (1 - p)), (out.chance, z)):
-            np.put_along_axis(array[part], top, np.where(live, values, -np.inf), axis=1)
+        for array, values in ((worth, p * (1 - p)), (chance, z)):
+            if len(array):
+                near = np.where(live, values, -np.inf)
+                np.put_along_axis(array[part], top, near, axis=1)
 
     in_threads(look, range(0, n, _ROWS))
-    return out
+    return Borderline(worth, chance if sure else None)
 
 
 def _levels(

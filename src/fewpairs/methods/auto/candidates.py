@@ -59,6 +59,12 @@ class Candidates:
     rotates: bool = False
     taken: int = 0
 
+    def forget(self) -> None:
+        """Let go of what is said of every candidate; the prior's lists stay."""
+        self.partner = np.empty((0, 1), dtype=np.int32)
+        self.score = self.base = np.empty((0, 1), dtype=np.float32)
+        self.cheap = None
+
     def choose(
         self,
         count: int,

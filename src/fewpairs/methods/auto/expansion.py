@@ -7,6 +7,7 @@ goes through a neighbor that is new since the last time is looked at again.
 """
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["best_known", "expand", "fill"]
 Scorer = Callable[[PairInputs], NDArray[Any]]
 
 _REACHED = 2_048  # items whose neighbors of neighbors are gathered at once
+_PART = 1 << 17  # items whose candidates are merged at once
 _PROMISING = 24  # of these per item that are scored, by products of vectors
 _SCORED = 1 << 16  # candidates scored at once
 _GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
@@ -48,25 +50,36 @@ def expand(
     n, m = found.partner.shape
     hops = min(hops, m)
     near = np.hstack([best_known(known, n, hops), _top(found, hops)])
-    more = _reached(found, near, _fresh(near, found.near), model, known)
+    fresh = _fresh(near, found.near)
     found.near = near
-    if more is None:
-        return found
-    more.score_anew(scorer)
+    sides = product_vectors(model)
+    # Part by part: what is found of all items at once is as much as the candidates.
+    step = n if found.by == "cuda" else _PART
+    for start in range(0, n, step):
+        rows = range(start, min(start + step, n))
+        item, other = _reached(found, near, fresh, sides, known=known, rows=rows)
+        if len(item):
+            _merge(found, _in_rows(rows, item, other, model, scorer), rows)
+    return found
+
+
+def _merge(found: Candidates, more: Candidates, rows: range) -> None:
+    """Keep the best of both; ``more`` are of some rows alone."""
+    m = found.partner.shape[1]
 
     def merge(start: int) -> None:
-        part = slice(start, start + _REACHED)
-        score = np.hstack([found.score[part], more.score[part]])
+        end = min(start + _REACHED, rows.stop)
+        part, own = slice(start, end), slice(start - rows.start, end - rows.start)
+        score = np.hstack([found.score[part], more.score[own]])
         at = largest(score, m)
         found.score[part] = np.take_along_axis(score, at, axis=1)
         for name in ("partner", "base", "cheap"):
             mine, others = getattr(found, name), getattr(more, name)
             if mine is not None and others is not None:
-                both = np.hstack([mine[part], others[part]])
+                both = np.hstack([mine[part], others[own]])
                 mine[part] = np.take_along_axis(both, at, axis=1)
 
-    in_threads(merge, range(0, n, _REACHED))
-    return found
+    in_threads(merge, range(rows.start, rows.stop, _REACHED))
 
 
 def best_known(known: Entries, n: int, k: int) -> NDArray[np.int32]:
@@ -129,43 +142,49 @@ def _reached(
     found: Candidates,
     near: NDArray[np.int32],
     fresh: NDArray[np.bool_],
-    model: Model,
+    sides: tuple[NDArray[np.float32], NDArray[np.float32]],
+    *,
     known: Entries,
-) -> Candidates | None:
-    """Return the promising among the neighbors of neighbors that are no candidates."""
-    n = len(near)
-    vectors, signs = product_vectors(model)
-    whole = np.zeros(n, dtype=bool)
+    rows: range,
+) -> tuple[Indices, Indices]:
+    """Return the promising among the neighbors of some items' neighbors, by item.
+
+    Those that are no candidates yet.
+    """
+    whole = np.zeros(len(near), dtype=bool)
     whole[known.line_indices()] = True
     if found.by == "cuda":
-        item, other = _on_device(found, near, fresh, (vectors, signs), known)
+        item, other = _on_device(found, near, fresh, sides, known)
         unread = ~(whole[item] | whole[other]) & (item >= known.old)
-        item, other = item[unread], other[unread]
-        return _in_rows(n, item, other, model) if len(item) else None
+        return item[unread], other[unread]
+    vectors, signs = sides
     parts: dict[int, tuple[Indices, Indices]] = {}
 
     def reach(start: int) -> None:
-        rows = np.arange(start, min(start + _REACHED, n))
-        at, other = _distinct(rows, near, fresh, found.partner, known)
-        if whole.any() or known.old:  # old items gain by new ones' candidates
-            unread = ~(whole[rows[at]] | whole[other]) & (rows[at] >= known.old)
+        some = np.arange(max(start, known.old), min(start + _REACHED, rows.stop))
+        at, other = _distinct(some, near, fresh, found.partner, known)
+        if whole.any():
+            unread = ~(whole[some[at]] | whole[other])
             at, other = at[unread], other[unread]
-        number = np.bincount(at, minlength=len(rows))
+        number = np.bincount(at, minlength=len(some))
         crowded = number[at] > _PROMISING
         if crowded.any():
             score = np.full(len(at), np.inf, dtype=np.float32)
             score[crowded] = _products(
-                vectors, signs, rows[at[crowded]], other[crowded]
+                vectors, signs, some[at[crowded]], other[crowded]
             )
             keep = _best_of_each(at, score, number)
             at, other = at[keep], other[keep]
-        parts[start] = rows[at], other
+        parts[start] = some[at], other
 
     known.scattered_in_lines(np.arange(1), "rows")  # made before several threads look
-    in_threads(reach, range(known.old // _REACHED * _REACHED, n, _REACHED))
-    item = np.concatenate([parts[start][0] for start in sorted(parts)])
-    other = np.concatenate([parts[start][1] for start in sorted(parts)])
-    return _in_rows(n, item, other, model) if len(item) else None
+    # Old items gain by new ones' candidates.
+    starts = range(rows.start, rows.stop, _REACHED)
+    in_threads(reach, [start for start in starts if start + _REACHED > known.old])
+    none = np.empty(0, dtype=np.int64)
+    item = np.concatenate([none, *(parts[start][0] for start in sorted(parts))])
+    other = np.concatenate([none, *(parts[start][1] for start in sorted(parts))])
+    return item, other
 
 
 def _on_device(
@@ -246,33 +265,42 @@ def _best_of_each(at: Indices, score: NDArray[np.float32], number: Indices) -> I
     return np.flatnonzero(kept[at, place])
 
 
-def _in_rows(n: int, item: Indices, other: Indices, model: Model) -> Candidates:
+def _in_rows(
+    rows: range, item: Indices, other: Indices, model: Model, scorer: Scorer
+) -> Candidates:
     """Return flat candidates, sorted by item, as rows; the item itself fills up."""
-    number = np.bincount(item, minlength=n)
+    row = item - rows.start
+    number = np.bincount(row, minlength=len(rows))
     width = int(number.max())
-    place = np.arange(len(item)) - (np.cumsum(number) - number)[item]
-    shape = n, width
+    place = np.arange(len(row)) - (np.cumsum(number) - number)[row]
+    shape = len(rows), width
     out = Candidates(
-        np.tile(np.arange(n, dtype=np.int32)[:, None], (1, width)),
+        np.tile(np.arange(rows.start, rows.stop, dtype=np.int32)[:, None], (1, width)),
         np.full(shape, -np.inf, dtype=np.float32),
         np.zeros(shape, dtype=np.float32),
         None if model.prior is None else np.zeros(shape, dtype=np.float32),
     )
-    out.partner[item, place] = other
-    fill(out, item, other, item * width + place, model)
+    out.partner[row, place] = other
+    fill(out, item, other, row * width + place, model, scorer=scorer)
     return out
 
 
 def fill(
-    out: Candidates, item: Indices, other: Indices, at: Indices, model: Model
+    out: Candidates,
+    item: Indices,
+    other: Indices,
+    at: Indices,
+    model: Model,
+    *,
+    scorer: Scorer = attrgetter("base"),
 ) -> None:
-    """Write what the model says of pairs to their places in the raveled arrays."""
+    """Write what is said of pairs to their places in the raveled arrays."""
 
     def score(start: int) -> None:
         part = slice(start, start + _SCORED)
         inputs = model.inputs(item[part], other[part])
         out.base.ravel()[at[part]] = inputs.base
-        out.score.ravel()[at[part]] = inputs.base
+        out.score.ravel()[at[part]] = scorer(inputs)
         if out.cheap is not None:
             out.cheap.ravel()[at[part]] = inputs.cheap
 

@@ -20,6 +20,7 @@ from fewpairs.methods.auto.reading_rounds import ReadingRounds
 from fewpairs.methods.auto.shares import random_share
 from fewpairs.methods.auto.spending import RANDOM, Spending
 from fewpairs.methods.auto.trained_scorer import TrainedScorer
+from fewpairs.methods.residual import with_features
 from fewpairs.methods.weighing import says_much, weighed, worth
 from fewpairs.model.blend import Blend
 from fewpairs.model.model import Model
@@ -137,22 +138,7 @@ class FewStage:
         mean, should nothing better come of it.
         """
         spending, n = self.spending, self.spending.n
-        before, *rest = (len(part[2]) * spending.calls for part in self._drawn)
-        had = sum(rest)
-        told = self.says_much
-        share = random_share(self.purpose, self.per_item, told=told or not learns)
-        good_prior = told and not learns and self.purpose != "across, entries"
-        if good_prior:
-            enough = _ENOUGH * spending.calls / (spending.left + had)
-            share = max(share / 2, min(share, enough))
-        if before:
-            share *= _GROWN  # those of earlier runs tell the curve and the bulk
-        if self.prior is None:
-            share = 1.0  # nothing proposes pairs
-        least -= before + spending.reserve
-        self.draw(max(int(share * (spending.left + had)), least) - had)
-        if not learns:
-            self._look_closer()
+        good_prior = self._draw_all(learns, least)
         i, j, values = spending.mixed(self.random())
         held = min(_MOST_HELD, int(_HELD * len(values))) if learns else 0
         # Not kept: its features take as much as the embeddings do.
@@ -192,7 +178,10 @@ class FewStage:
         self.rounds = ReadingRounds(
             spending, self.purpose, self.per_item, good_prior=good_prior
         )
+        if self.prior is not None:
+            self.prior.forget_directions()
         count = self.chosen = self.rounds.run(model, read, trained or own)
+        model = with_features(model)
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
         if profiles is not None:
@@ -208,6 +197,30 @@ class FewStage:
             # What is unread may well lie above what was read: the student was sure.
             return model, described, words
         return replace(model, correction=own.correction), described, words
+
+    def _draw_all(self, learns: bool, least: int) -> bool:
+        """Buy as many random pairs as are worth it; tell whether the prior says much.
+
+        Without training, so that little else is needed.
+        """
+        spending = self.spending
+        before, *rest = (len(part[2]) * spending.calls for part in self._drawn)
+        had = sum(rest)
+        told = self.says_much
+        share = random_share(self.purpose, self.per_item, told=told or not learns)
+        good_prior = told and not learns and self.purpose != "across, entries"
+        if good_prior:
+            enough = _ENOUGH * spending.calls / (spending.left + had)
+            share = max(share / 2, min(share, enough))
+        if before:
+            share *= _GROWN  # those of earlier runs tell the curve and the bulk
+        if self.prior is None:
+            share = 1.0  # nothing proposes pairs
+        least -= before + spending.reserve
+        self.draw(max(int(share * (spending.left + had)), least) - had)
+        if not learns:
+            self._look_closer()
+        return good_prior
 
     def _with_hubs(
         self, i: Indices, j: Indices, values: NDArray[Any]

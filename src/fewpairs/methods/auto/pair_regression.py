@@ -28,7 +28,6 @@ from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.first_look import crossed
 from fewpairs.methods.auto.item_features import item_features
 from fewpairs.methods.auto.left_columns import LeftColumns
-from fewpairs.methods.residual import features_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
@@ -109,7 +108,8 @@ class PairRegression:
     ) -> Model:
         """Return the model of these pairs and their values.
 
-        Too few of them tell no more than a line through the prior. ``columns``: those
+        Its features are those of the low rank alone (`with_features`). Too few pairs
+        tell no more than a line through the prior. ``columns``: those
         of the landmarks; what they tell of the items is kept as ``profiles``.
         """
         if self.prior is not None and len(values) < _FEWEST:
@@ -258,7 +258,6 @@ class PairRegression:
         )
         left = np.hstack([bilinear, beside], dtype=precision, casting="same_kind")
         signature = np.concatenate([sign, beside_signs])
-        features, feature_signs = features_of(left, signature, self.prior, curve)
         return Model(
             LowRank(left, signature, left_map=row_map),
             self._landmarks,
@@ -266,8 +265,6 @@ class PairRegression:
             prior=self.prior,
             curve=curve,
             proposer=self.prior,
-            features=features,
-            feature_signs=feature_signs,
         )
 
     def _core(

@@ -158,7 +158,9 @@ class ReadingRounds:
         """Return the first candidates."""
         oracle = self._spending.oracle
         by = searching(oracle)
-        found = propose(model, oracle.read, self._depth(count), by=by)
+        # An index is asked again when more is known.
+        first = count if by is None else count // scorer.rounds
+        found = propose(model, oracle.read, self._depth(first), by=by)
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
@@ -192,6 +194,7 @@ class ReadingRounds:
         """Return other candidates, of which one reads as of those before."""
         spending = self._spending
         depth = self._depth(spending.left // spending.calls)
+        before.forget()  # of many items they are a large part of what is in memory
         found = propose(model, spending.oracle.read, depth, by=before.by, before=before)
         found.mixed, found.rotates = before.mixed, before.rotates
         found.taken = before.taken
@@ -238,7 +241,9 @@ class ReadingRounds:
         some at the top, so that the very first are exact. By a correction, where there
         are enough of them for doubts, these, and in the end what is sure.
         """
-        doubts = errors and borderline(found, self._best_read(found), errors)
+        doubts = errors and borderline(
+            found, self._best_read(found), errors, sure=last and not trained
+        )
         if doubts is not None and not trained:
             sure = int(_SURE_AT_LAST * wanted) if last else 0
             fewer = int(_IN_ANY_CASE[min(turn, 1)] * wanted)

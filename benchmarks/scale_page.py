@@ -54,6 +54,11 @@ part of it. Without faiss all products are computed, with a warning that says
 `pip install 'fewpairs[index]'`. A GPU that torch sees is taken by itself; what found
 the candidates is written down with the run, and a run that goes on uses the same.
 
+The first candidates come by prior and low rank as random pairs tell them, the next ones
+by what these count among the most similar, as a correction has learned it from the
+first round, and so do neighbors in the end (`fewpairs.model.product_vectors`). Both are
+made of the same embeddings, so vectors are searched in as many dimensions as they span.
+
 A prior that is a similarity without embeddings has no vectors to search: above 20,000
 items it is placed by its values at 256 items (`fewpairs.methods.auto.proposals`).
 """
@@ -64,10 +69,10 @@ of MiniLM's size on short sentences and one H200, at the 339,000 pairs a second 
 [the notebook](lab/benchmarks.md). Not run; by arithmetic from the rows above and from
 what a step takes:
 
-- **One GPU.** Vectors of 131 numbers are 5.2 GB there. All products are 2.6·10¹⁶
-  multiplications and additions, about 9 minutes at 50 TFLOP/s in single precision, and
-  their maxima by groups 8·10¹⁴ bytes, 3 to 4 minutes at 4 TB/s: some 13 minutes a
-  search, of which a run makes two and `neighbors` two. Blocks grow as n², so this is
+- **One GPU.** Vectors of 67 numbers are 2.7 GB there. All products are 1.3·10¹⁶
+  multiplications and additions, some 5 minutes at 50 TFLOP/s in single precision, and
+  their maxima by groups 8·10¹⁴ bytes, 3 to 4 minutes at 4 TB/s: some 8 minutes a
+  search, of which a run makes three and `neighbors` two. Blocks grow as n², so this is
   about where lists, as the index has them, become cheaper on a GPU too. The host's part
   grows as n: ten times that of a million.
 - **Memory.** {memory} Arrays per item are what fills it: candidates, the prior, the low

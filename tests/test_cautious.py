@@ -9,6 +9,7 @@ import fewpairs as fp
 from fewpairs.evaluation import quality
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.cautious import (
+    as_high,
     as_steep,
     cautious,
     levels_by,
@@ -340,3 +341,23 @@ def test_a_flat_curve_counts_as_much_as_what_would_drown_it(noise):
     assert spread > 4 * flat(cheap).std()
     middle = np.array([np.median(cheap[:, 3:])])
     assert found(middle) == pytest.approx(flat(middle), abs=1e-6)
+
+
+@pytest.mark.parametrize("above", [0.5, -0.5])
+def test_a_curve_below_low_rank_is_raised_to_where_its_most_similar_lie(above):
+    rng = np.random.default_rng(1)
+    cheap = rng.random((100, 80)).astype(np.float32)
+    curve = Curve(0.0, 1.0, np.array([0.2, 0.3]))
+    base = (curve(rng.random(cheap.shape)) + above).astype(np.float32)
+    score = base.copy()
+    score[:, :5] = -np.inf  # read before
+    partner = np.tile(np.arange(80, dtype=np.int32), (100, 1))
+    raised = as_high(curve, Candidates(partner, score, base, cheap))
+    if above < 0:
+        assert raised is curve
+        return
+    by_base, by_prior = (
+        np.median(np.sort(part[:, 5:], axis=1)[:, -32])
+        for part in (base, raised(cheap))
+    )
+    assert by_prior == pytest.approx(by_base, abs=0.02)

@@ -18,6 +18,8 @@ LOSS_SETS = {
     "recipes-3000": "recipes, 3,000",
     "mrpc": "MRPC",
     "rte": "RTE",
+    "rough-3000": "made up, 3,000",
+    "rough-30000": "made up, 30,000",
 }
 OURS = Setting("default", student=False)
 OLD = Setting("default 0.1")
@@ -34,8 +36,8 @@ The default without training (`Auto(student=False)`, or by itself where evaluati
 quick) beside re-ranking and fewpairs 0.1 (recall@10), and beside the prior's curve
 (R²), at equal evaluations; means of the two or three seeds that were run. Docstrings of
 the standard library by Levenshtein similarity, with TF-IDF of characters as the prior;
-3,000 of the recipes. `python -m benchmarks few --losses` runs what is missing and
-prints this. A cell in which the default is below is **bold**.
+3,000 of the recipes; the made-up similarity of [the page on scale](scale.md), steep and
+rough. `python -m benchmarks few --losses` runs what is missing and prints this. A cell in which the default is below is **bold**.
 """
 
 

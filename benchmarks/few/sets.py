@@ -189,6 +189,17 @@ def read_sentences(data: Path) -> tuple[list[str], Labels]:
     return texts, (np.array(i)[kept], np.array(j)[kept], np.array(gold)[kept])
 
 
+def _rough(n: int) -> Callable[[Path, Path], DataSet]:
+    def made(data: Path, work: Path) -> DataSet:  # noqa: ARG001
+        from benchmarks.hidden import Rough
+
+        similarity = Rough(n)
+        prior = unit_rows(similarity.prior)
+        return DataSet(f"rough-{n}", similarity, range(n), prior)
+
+    return made
+
+
 _SPLITS = ("train", "dev")
 ON_THE_PAGE = ("stsb", "tweets", "recipes", "sentences")  # with all rivals
 SETS: dict[str, Callable[[Path, Path], DataSet]] = {
@@ -200,4 +211,6 @@ SETS: dict[str, Callable[[Path, Path], DataSet]] = {
     "rte": _glue("rte"),
     "docstrings": _docstrings,
     "recipes-3000": _some_recipes,
+    "rough-3000": _rough(3_000),
+    "rough-30000": _rough(30_000),
 }

@@ -77,9 +77,9 @@ class Auto(Method):
        are found to explain much of the rest; from 124 pairs per item on, many.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
        correction in closed form learns from all that was read, and says which pairs to
-       read next: with a student mostly those of which it is in doubt whether they
-       belong to an item's ten most similar, else those that look most similar; best of
-       every item first. It answers in the end.
+       read next: mostly those of which it is in doubt whether they belong to an item's
+       ten most similar (below 4 per item without a student, those that look most
+       similar), best of every item first. It answers in the end.
     3. Held-out random pairs say in which region the student is right.
 
     With more of them:

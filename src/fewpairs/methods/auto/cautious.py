@@ -26,7 +26,7 @@ from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
 
-__all__ = ["as_steep", "cautious", "levels_by", "levels_of", "share_of_base"]
+__all__ = ["as_high", "as_steep", "cautious", "levels_by", "levels_of", "share_of_base"]
 
 _SHARES = 0.0, 0.25, 0.5, 0.75, 1.0  # λ
 _USUAL = 2  # of them, without evidence
@@ -110,6 +110,27 @@ def as_steep(curve: Curve, found: Candidates) -> Curve:
     if not 0 < mine < others:
         return curve
     return curve.steeper(min(others / mine, _STEEPEST), float(np.median(said[live])))
+
+
+def as_high(curve: Curve, found: Candidates) -> Curve:
+    """Return the prior's curve p, raised to where what low rank says of as many lies.
+
+    Where p is the lower one, pairs that are not among an item's most similar by either
+    would keep a b that is above the p of those that are. By the median of items.
+    """
+    rows = slice(None, None, max(1, len(found.score) // _TELLING))
+    live = np.isfinite(found.score[rows])
+    if found.cheap is None or not live.any():
+        return curve
+    said = curve(np.where(live, found.cheap[rows], np.float32(0)))
+    at = max(0, live.shape[1] - _NEAR)
+    by_base, by_prior = (
+        np.partition(np.where(live, part, -np.inf), at, axis=1)[:, at]
+        for part in (found.base[rows], said)
+    )
+    told = np.isfinite(by_base)
+    missing = float(np.median(by_base[told] - by_prior[told])) if told.any() else 0.0
+    return curve.raised(missing) if missing > 0 else curve
 
 
 def _variance_in_rows(values: NDArray[Any], live: NDArray[np.bool_]) -> float:

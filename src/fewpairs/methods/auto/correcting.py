@@ -25,6 +25,7 @@ from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.bending import bent_to
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.cautious import (
+    as_high,
     as_steep,
     cautious,
     levels_by,
@@ -178,7 +179,7 @@ class Correcting:
         cheap = cheap[np.isfinite(cheap)]
         if len(cheap):
             self.curve = self.curve.rising(np.quantile(cheap, _PLACES))
-            self.curve = as_steep(self.curve, found)
+            self.curve = as_high(as_steep(self.curve, found), found)
         self.levels = levels_by(found, self.curve)
 
     def _bent(
@@ -270,7 +271,7 @@ class CorrectionScorer:
     many pairs per item there are in all.
     """
 
-    answers = False  # in doubt or at the top: it finds as much, and this is quicker
+    answers = False  # it is fitted once more in the end, and anew
 
     def __init__(
         self,

@@ -51,11 +51,8 @@ class FewStage:
        right items that look near to most left ones are read more often (`hubs`).
     2. Rounds: a scorer learns from all that was read, candidates come from the model,
        the prior and neighbors of neighbors, and some are read, best of every item
-       first; of two sets half of them where they may be the first of their left item
-       (`Candidates.choose_ahead`). The scorer is a student where training pays; then
-       most of what is read are pairs of which it is in doubt
-       (`fewpairs.methods.auto.borderline`). Else it is a correction of the model, in
-       closed form (`Correcting`).
+       first (`ReadingRounds`). The scorer is a student where training pays, else a
+       correction of the model, in closed form (`Correcting`).
     3. Held-out random pairs say in which region the student answers.
     """
 

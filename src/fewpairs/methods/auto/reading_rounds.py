@@ -70,10 +70,12 @@ class RoundScorer(Protocol):
 
 
 class ReadingRounds:
-    """Reads what looks most similar, or is in doubt, round after round.
+    """Reads what is in doubt, or looks most similar, round after round.
 
-    Of two sets half of a round goes where pairs may be the first of their left item
-    (`Candidates.choose_ahead`).
+    Most of a round are pairs of which the scorer is in doubt whether they belong to an
+    item's most similar (`fewpairs.methods.auto.borderline`); with a correction only
+    from 4 pairs per item on, else what looks most similar. Of two sets half of a round
+    goes where pairs may be the first of their left item (`Candidates.choose_ahead`).
 
     Parameters
     ----------

@@ -115,3 +115,18 @@ def test_new_items_are_placed_by_the_landmarks():
     truth = K[np.ix_(new, fitted)]
     error = np.mean((projection.block() - truth) ** 2)
     assert error < 0.3 * np.var(truth)
+
+
+@pytest.mark.parametrize("spiky", [False, True])
+def test_where_few_pairs_carry_the_variance_landmarks_come_first(spiky):
+    n = 1_000
+    K, prior = hubs_and_topics(n, 0)
+    if spiky:  # near-duplicates, and next to nothing elsewhere
+        rng = np.random.default_rng(0)
+        prior = rng.standard_normal((n, 12))
+        prior[1::2] = prior[::2] + 0.2 * rng.standard_normal((n // 2, 12))
+        K = np.exp(-3 * np.linalg.norm(prior[:, None] - prior[None], axis=2))
+    approx = fp.approximate(
+        None, K, method=fp.Auto(student=False), budget=170 * n // 2, prior=prior
+    )
+    assert ("random pairs" in approx.method.split(";")[0]) != spiky

@@ -36,8 +36,9 @@ The default without training (`Auto(student=False)`, or by itself where evaluati
 quick) beside re-ranking and fewpairs 0.1 (recall@10), and beside the prior's curve
 (R²), at equal evaluations; means of the two or three seeds that were run. Docstrings of
 the standard library by Levenshtein similarity, with TF-IDF of characters as the prior;
-3,000 of the recipes; the made-up similarity of [the page on scale](scale.md), steep and
-rough. `python -m benchmarks few --losses` runs what is missing and prints this. A cell in which the default is below is **bold**.
+3,000 of the recipes; the made-up, steep similarity of [the page on scale](scale.md).
+`python -m benchmarks few --losses` runs what is missing and prints this. A cell in
+which the default is below is **bold**.
 """
 
 

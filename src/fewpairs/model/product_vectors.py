@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.model.model import Model
-from fewpairs.similarity.priors import Prior
 
 __all__ = ["product_vectors"]
 
 _STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
-_ASKED, _NEAR = 16, 10  # items whose tenth nearest by the prior tells where they lie
 _ROWS = 4_096  # items looked at at once
 _NOTHING, _LITTLE = 1e-6, 1e-3  # of the largest eigenvalues, of VᵀV and of Λ
 
@@ -88,20 +86,8 @@ def _slopes(model: Model) -> tuple[float, float]:
     """Return how much low rank and prior count among the most similar."""
     if model.correction is not None and model.correction.slopes is not None:
         return model.correction.slopes
-    curve, prior = model.curve, model.prior
-    if curve is None or prior is None:
+    curve = model.curve
+    if curve is None:
         return 1.0, 0.0
-    high = curve.center + _STEEP * curve.scale
-    places = [curve.center, high, max(high + 0.1 * curve.scale, _nearest(prior))]
-    return 1.0, max(0.0, *np.diff(curve(np.array(places))) / np.diff(places))
-
-
-def _nearest(prior: Prior) -> float:
-    """Return what the prior says of items and their nearest: the median of a few."""
-    everything = np.arange(prior.n)
-    found = []
-    for item in everything[:: max(1, prior.n // _ASKED)][:_ASKED]:
-        said = np.delete(prior.block(everything[item : item + 1], everything)[0], item)
-        k = min(_NEAR, len(said))
-        found.append(np.partition(said, -k)[-k])
-    return float(np.median(found))
+    low, high = curve(np.array([0.0, _STEEP]) * curve.scale + curve.center)
+    return 1.0, max(float(high - low) / (_STEEP * curve.scale), 0.0)

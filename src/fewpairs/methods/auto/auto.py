@@ -286,8 +286,8 @@ class Auto(Method):
             prior = None
         usual = n >= _MANY or spending.paid
         usual = usual or stage.per_item < min(_FEW[0], _FEW[1] * n)
-        if beyond >= 0 and not (usual or stage.says_much):
-            confirmed = False
+        usual = (usual or stage.says_much) and not stage.is_spiky(_FEW_UNTRAINED[0])
+        confirmed = bool(confirmed and (beyond < 0 or usual))
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
             confirmed = confirmed and not self._student_pays(spending)
         in_range = _in_range(stage.random()[2])
@@ -295,12 +295,12 @@ class Auto(Method):
         if in_range and (confirmed or beyond < 0):
             learns = confirmed and self._student_pays(spending)
             stage.prior = prior if confirmed else None
-            few = stage.fit(learns, self._seconds(n), rng, self.least(cost))
+            made = stage.fit(learns, self._seconds(n), rng, self.least(cost))
             same = stage.chosen < _UNCHANGED * cost.pairs
             random = stage.uniform()
             return guarded(
                 spending,
-                *few,
+                *made,
                 random=random if same else None,
                 prior=prior,
                 tops=stage.foretold,

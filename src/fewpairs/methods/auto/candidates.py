@@ -37,8 +37,9 @@ class Candidates:
         What prior and low rank say, and the prior alone.
     near
         Each item's neighbors whose neighbors were looked at last, if they were.
-    nearest
-        Each item's most similar by the prior, where an index or a GPU found them.
+    nearest, depth
+        Each item's most similar by the prior, where an index or a GPU found them, and
+        how many there are of an item beside them.
     by
         What found them: ``"cuda"`` where a GPU did, which then goes on.
     mixed
@@ -54,6 +55,7 @@ class Candidates:
     cheap: NDArray[np.float32] | None
     near: NDArray[np.int32] | None = None
     nearest: NDArray[np.int32] | None = None
+    depth: int = 0
     by: str | None = None
     mixed: bool = False
     rotates: bool = False

@@ -39,6 +39,7 @@ _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 # Where the prior explains much half as many random pairs, or so many, will do.
 _ENOUGH = 400
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
+_SPIKY = 0.55  # of the variance
 _OWN = 12  # directions of the embeddings that every item has weights for
 
 
@@ -99,6 +100,19 @@ class FewStage:
     def says_much(self) -> bool:
         """Whether the prior explains a good part of the random pairs."""
         return self.prior is not None and says_much(self.prior, *self.random())
+
+    def is_spiky(self, least: float) -> bool:
+        """Tell whether one in twenty random pairs carries most of their variance.
+
+        Then columns are bought to find out where spikes lie, not beside single pairs.
+        Below so many pairs per item none are, whatever the values.
+        """
+        if self.per_item < least:
+            return False
+        values = np.asarray(self.random()[2], dtype=np.float64)
+        squares = np.sort((values - values.mean()) ** 2)[::-1]
+        few = float(squares[: max(1, len(squares) // 20)].sum())
+        return few > _SPIKY * float(squares.sum())
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""

@@ -100,7 +100,7 @@ def propose(
         nearest = top(held, held, extra + 1)
     lists = [found] if nearest is None else [found, nearest]
     out = _scored(model, known, np.hstack(lists))
-    out.by, out.nearest = by, nearest
+    out.by, out.nearest, out.depth = by, nearest, most
     return out
 
 

@@ -160,9 +160,7 @@ class ReadingRounds:
         """Return the first candidates."""
         oracle = self._spending.oracle
         by = searching(oracle)
-        # An index is asked again when more is known.
-        first = count if by is None else count // scorer.rounds
-        found = propose(model, oracle.read, self._depth(first), by=by)
+        found = propose(model, oracle.read, self._depth(count), by=by)
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
@@ -194,10 +192,9 @@ class ReadingRounds:
 
     def _found_anew(self, before: Candidates, model: Model) -> Candidates:
         """Return other candidates, of which one reads as of those before."""
-        spending = self._spending
-        depth = self._depth(spending.left // spending.calls)
+        known, depth = self._spending.oracle.read, before.depth
         before.forget()  # of many items they are a large part of what is in memory
-        found = propose(model, spending.oracle.read, depth, by=before.by, before=before)
+        found = propose(model, known, depth, by=before.by, before=before)
         found.mixed, found.rotates = before.mixed, before.rotates
         found.taken = before.taken
         return found

@@ -56,6 +56,17 @@ def test_without_a_correction_the_curve_counts_with_its_slope(parts):
     assert slope == pytest.approx(16, rel=1e-3)  # from 0 to two standard deviations
 
 
+def test_what_says_nothing_is_searched_all_the_same(parts):
+    prior, low_rank = parts
+    nothing = LowRank(np.zeros((N, 2), np.float32), np.ones(2))
+    V, signs = product_vectors(Model(nothing, np.arange(0), ""))
+    assert V.shape == (N, 1)
+    assert not V.any()
+    assert len(signs) == 1
+    flat = with_slopes(low_rank, prior, (0.0, 0.0))
+    assert product_vectors(flat)[0].any()  # as without a correction
+
+
 def test_slopes_are_what_low_rank_and_prior_move():
     rng = np.random.default_rng(2)
     n, m = 50, 400

@@ -72,6 +72,8 @@ def _narrowed(
     values, U = np.linalg.eigh((R * s) @ R.T)
     size = np.abs(values)
     kept = size > _LITTLE * size.max(initial=0.0)
+    if not kept.any():  # all products are 0
+        return np.zeros((n, 1), dtype=np.float32), np.ones(1, dtype=np.float32)
     W = (E[:, there] / root) @ (U[:, kept] * np.sqrt(size[kept]))
     out = np.empty((n, int(kept.sum())), dtype=np.float32)
 
@@ -84,8 +86,9 @@ def _narrowed(
 
 def _slopes(model: Model) -> tuple[float, float]:
     """Return how much low rank and prior count among the most similar."""
-    if model.correction is not None and model.correction.slopes is not None:
-        return model.correction.slopes
+    found = None if model.correction is None else model.correction.slopes
+    if found is not None and max(found) > 0:
+        return found
     curve = model.curve
     if curve is None:
         return 1.0, 0.0

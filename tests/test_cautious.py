@@ -324,16 +324,22 @@ def test_refinement_after_landmarks_learns_item_by_item(data_folder):
     assert np.mean(found) > 0.62
 
 
+def partly_read(base, cheap, read):
+    """Candidates of which the first few of every item were read before."""
+    n, m = base.shape
+    score = base.copy()
+    score[:, :read] = -np.inf
+    partner = np.tile(np.arange(m, dtype=np.int32), (n, 1))
+    return Candidates(partner, score, base, cheap)
+
+
 @pytest.mark.parametrize("noise", [0.01, 0.5])
 def test_a_flat_curve_counts_as_much_as_what_would_drown_it(noise):
     rng = np.random.default_rng(0)
     cheap = rng.random((200, 20)).astype(np.float32)
     flat = Curve(0.0, 1.0, np.array([0.3, 0.1]))
     base = (flat(cheap) + noise * rng.standard_normal(cheap.shape)).astype(np.float32)
-    score = base.copy()
-    score[:, :3] = -np.inf  # read before
-    partner = np.tile(np.arange(20, dtype=np.int32), (200, 1))
-    found = as_steep(flat, Candidates(partner, score, base, cheap))
+    found = as_steep(flat, partly_read(base, cheap, 3))
     if noise < 0.1:
         assert found is flat
         return
@@ -349,10 +355,7 @@ def test_a_curve_below_low_rank_is_raised_to_where_its_most_similar_lie(above):
     cheap = rng.random((100, 80)).astype(np.float32)
     curve = Curve(0.0, 1.0, np.array([0.2, 0.3]))
     base = (curve(rng.random(cheap.shape)) + above).astype(np.float32)
-    score = base.copy()
-    score[:, :5] = -np.inf  # read before
-    partner = np.tile(np.arange(80, dtype=np.int32), (100, 1))
-    raised = as_high(curve, Candidates(partner, score, base, cheap))
+    raised = as_high(curve, partly_read(base, cheap, 5))
     if above < 0:
         assert raised is curve
         return

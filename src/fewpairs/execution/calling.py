@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.errors import SimilarityError
 from fewpairs.interrupts import exposed
+from fewpairs.kernels.linalg.blas_threads import usual_threads
 from fewpairs.similarity.base import Interrupted, Scorer
 from fewpairs.similarity.service import Allowed
 from fewpairs.types import Indices
@@ -101,7 +102,7 @@ def _score(scorer: Scorer, known_as: Any, a: Indices, b: Indices, how: _How) -> 
     error: BaseException | None = None
     start = time.perf_counter()
     try:
-        with exposed:
+        with exposed, usual_threads():
             values = _asked(scorer, a, b, how)
     except Interrupted as stop:
         error = stop.cause

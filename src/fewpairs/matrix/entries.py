@@ -195,7 +195,10 @@ class Entries:
         keys, scattered = self.scattered()
         if len(keys):
             wanted = self.keys(i, j)
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            at = np.empty(wanted.shape, dtype=np.int64)
+            order = np.argsort(wanted, axis=None)  # or every search misses the cache
+            at.ravel()[order] = np.searchsorted(keys, wanted.ravel()[order])
+            np.minimum(at, len(keys) - 1, out=at)
             hit = np.flatnonzero((keys[at] == wanted) & ~known)
             values[hit] = scattered[at[hit]]
             known[hit] = True

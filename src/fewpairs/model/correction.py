@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.broken_line import broken_line
+from fewpairs.kernels.linalg.row_products import row_products
 from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
 
 __all__ = ["Correction"]
 
-_GATHER = 1 << 16  # numbers gathered at once: they should stay in the cache
 _STEP = 0.1  # standard deviations, over which slopes are taken
 
 
@@ -59,13 +60,8 @@ class Correction:
     def pairs(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the corrected predictions of pairs."""
         i, j = inputs.i, inputs.j
-        own = np.empty(len(i), dtype=np.float32)
-        step = max(1, _GATHER // self.features.shape[1])
-        for start in range(0, len(i), step):
-            part = slice(start, start + step)
-            a, b = i[part], j[part]
-            np.einsum("td,td->t", self.vectors[a], self.features[b], out=own[part])
-            own[part] += np.einsum("td,td->t", self.vectors[b], self.features[a])
+        own = row_products(self.vectors, self.features, i, j)
+        own += row_products(self.vectors, self.features, j, i)
         level = np.minimum(self.levels[i], self.levels[j])
         return self._bent(inputs.base, inputs.cheap, level, own)
 
@@ -152,7 +148,7 @@ class Correction:
         gate = self._risen(base, by_prior, level)
         own *= gate
         mixture = self._mixture(base, by_prior, gate)
-        own += np.interp(mixture, self.base_knots, self.base_levels)
+        own += broken_line(mixture, self.base_knots, self.base_levels)
         if cheap is not None and len(self.cheap_knots):
-            own += np.interp(cheap, self.cheap_knots, self.cheap_levels)
+            own += broken_line(cheap, self.cheap_knots, self.cheap_levels)
         return own.astype(base.dtype, copy=False)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.cards import card
+from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.matrix.entries import Entries
 from fewpairs.matrix.moments import Moments
 from fewpairs.methods.auto.spending import HELD, renew
@@ -222,6 +223,7 @@ class HeldOut:
         return Certificate(relative, interval, r2, m, share, doubt)
 
 
+@single_threaded()  # small sums; threads that were woken for one spin for long after
 def hold_out(
     oracle: Oracle,
     size: int,

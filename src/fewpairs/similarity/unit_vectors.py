@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.errors import InputError
+from fewpairs.kernels.linalg.row_products import row_products
 from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.similarity.base import Scorer
 from fewpairs.types import Indices
@@ -27,14 +28,7 @@ class UnitDots(Scorer):
 
     def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
         """Return the inner product of vectors ``i[t]`` and ``j[t]``, for every t."""
-        out = np.empty(len(i), dtype=np.float32)
-        step = max(1, _GATHER // self._unit.shape[1])
-        for start in range(0, len(i), step):
-            part = slice(start, start + step)
-            np.einsum(
-                "td,td->t", self._unit[i[part]], self._unit[j[part]], out=out[part]
-            )
-        return out
+        return row_products(self._unit, self._unit, i, j)
 
     def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
         """Return the inner products of all ``rows`` with all ``columns``."""

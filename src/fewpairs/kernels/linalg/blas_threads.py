@@ -16,6 +16,7 @@ __all__ = [
     "kept_threads",
     "single_threaded",
     "spread",
+    "usual_threads",
 ]
 
 T = TypeVar("T")
@@ -83,20 +84,37 @@ class _Limit:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._users = 0
+        self._users = self._lifted = 0  # the second: those that do not count for now
         self._limiter: Any = None
 
     def enter(self, controller: Any) -> None:
         with self._lock:
             self._users += 1
-            if self._users == 1:
-                self._limiter = controller.limit(limits=1, user_api="blas")
+            self._apply(controller)
 
-    def leave(self) -> None:
+    def leave(self, controller: Any) -> None:
         with self._lock:
             self._users -= 1
-            if self._users == 0:
-                self._limiter.restore_original_limits()
+            self._apply(controller)
+
+    def lift(self, controller: Any) -> int:
+        with self._lock:
+            number = self._users - self._lifted
+            self._lifted += number
+            self._apply(controller)
+            return number
+
+    def put_back(self, number: int, controller: Any) -> None:
+        with self._lock:
+            self._lifted -= number
+            self._apply(controller)
+
+    def _apply(self, controller: Any) -> None:
+        if self._users > self._lifted and self._limiter is None:
+            self._limiter = controller.limit(limits=1, user_api="blas")
+        elif self._users <= self._lifted and self._limiter is not None:
+            self._limiter.restore_original_limits()
+            self._limiter = None
 
 
 _LIMIT = _Limit()
@@ -113,7 +131,24 @@ def single_threaded() -> Iterator[bool]:
     try:
         yield True
     finally:
-        _LIMIT.leave()
+        _LIMIT.leave(controller)
+
+
+@contextlib.contextmanager
+def usual_threads() -> Iterator[None]:
+    """Give BLAS its threads back for a while, as far as those outside limit it.
+
+    A similarity is called in the middle of small products, and may have large ones.
+    """
+    controller = _controller()
+    if controller is None:
+        yield
+        return
+    number = _LIMIT.lift(controller)
+    try:
+        yield
+    finally:
+        _LIMIT.put_back(number, controller)
 
 
 def _controller() -> Any:

@@ -48,7 +48,8 @@ def item_ridges(
         first = row < m
         pair = np.where(first, row, row - m)
         other = np.where(first, j[pair], i[pair])
-        X = features[other] * np.where(live, weights[pair], 0)[..., None]
+        X = np.take(features, other, axis=0)
+        X *= np.where(live, weights[pair], 0)[..., None]
         flipped = X.transpose(0, 2, 1)
         gram, moment = flipped @ X, flipped @ values[pair][..., None]
         for found, ridge in zip(out, ridges, strict=True):

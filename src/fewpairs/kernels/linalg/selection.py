@@ -1,6 +1,5 @@
 """Picking rows and the largest entries of rows, in a small part of a product's time."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,7 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 
 __all__ = ["largest", "largest_of_many", "rows_of"]
 
-_STRIDE = 16  # every so many-th entry tells where the largest ones begin
-_SHORT = 1_024  # rows up to here are partitioned as they are
-_ROWS = 1_024  # rows that a thread takes at a time
+_ROWS = 4_096  # rows that a thread takes at a time
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
@@ -25,45 +22,35 @@ def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
         first = int(indices[0])
         if np.array_equal(indices, np.arange(first, first + k)):
             return array[first : first + k]
-    return np.asarray(array[indices])
+    # A quarter of the time of array[indices], which looks at every number by itself.
+    return np.take(array, indices, axis=0)
 
 
 def largest(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Return the places of every row's ``count`` largest scores, in any order.
+    """Return the places of every row's ``count`` largest scores, in rising order.
 
-    As ``np.argpartition`` would. Every 16th entry gives a level that some more than
-    ``count`` entries of a row reach; only these are partitioned. Rows where it is too
-    high are partitioned as a whole. Price: two passes over the scores.
+    Of equal ones at the end, those at lower places. Price: one partition of the values,
+    several times as quick as one of their places (``np.argpartition``), and two passes.
     """
     rows, n = scores.shape
-    count = min(count, n)
-    expected = count / _STRIDE
-    rank = math.ceil(expected + 4 * math.sqrt(expected) + 4)
-    if n <= _SHORT or rank * _STRIDE > n // 2:
-        return _partitioned(scores, count)
-    sample = scores[:, ::_STRIDE]
-    cut = sample.shape[1] - rank
-    level = np.partition(sample, cut, axis=1)[:, cut]
-    reaching = scores >= level[:, None]
-    number = np.count_nonzero(reaching, axis=1)
-    width = int(number.max())
-    if width > n // 2:  # many equal scores
-        return _partitioned(scores, count)
-    flat = np.flatnonzero(reaching)
-    row, column = np.divmod(flat, n)
-    begin = np.cumsum(number) - number
-    place = np.arange(len(flat)) - begin[row]
-    packed = np.full((rows, max(width, count)), -np.inf, dtype=scores.dtype)
-    packed[row, place] = (
-        scores.ravel()[flat] if scores.flags.c_contiguous else (scores[row, column])
-    )
-    where = np.zeros(packed.shape, dtype=np.int64)
-    where[row, place] = column
-    out = np.take_along_axis(where, _partitioned(packed, count), axis=1)
-    few = number < count
-    if few.any():
-        out[few] = _partitioned(scores[few], count)
-    return out
+    start = n - min(count, n)
+    if start == 0:
+        return np.broadcast_to(np.arange(n, dtype=np.int64), scores.shape).copy()
+    if start == n:
+        return np.empty((rows, 0), dtype=np.int64)
+    level = np.partition(scores, start, axis=1)[:, start, None]
+    reaching = scores >= level
+    tied = np.flatnonzero(np.count_nonzero(reaching, axis=1) != count)
+    if len(tied):
+        above, equal = (
+            compare(scores[tied], level[tied]) for compare in (np.greater, np.equal)
+        )
+        room = count - np.count_nonzero(above, axis=1)[:, None]
+        reaching[tied] = above | (equal & (np.cumsum(equal, axis=1) <= room))
+    found = np.flatnonzero(reaching)
+    if len(found) != rows * count:  # NaN is neither above nor below
+        return np.sort(np.argpartition(scores, start, axis=1)[:, start:], axis=1)
+    return found.reshape(rows, count) - n * np.arange(rows)[:, None]
 
 
 def largest_of_many(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
@@ -77,11 +64,3 @@ def largest_of_many(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
 
     in_threads(look, range(0, len(scores), _ROWS))
     return out
-
-
-def _partitioned(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
-    start = scores.shape[1] - count
-    if start == 0:
-        everything = np.arange(count, dtype=np.int64)
-        return np.broadcast_to(everything, scores.shape).copy()
-    return np.argpartition(scores, start, axis=1)[:, start:]

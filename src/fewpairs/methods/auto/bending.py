@@ -26,7 +26,7 @@ __all__ = ["bent_to"]
 
 _RISE = 0.3  # of the spread of random pairs, over which an item's vector comes in
 _RIDGE = 1e-3
-_TOLD = 40_000  # pairs of either kind that curves are fitted to, at most
+_TOLD = 20_000  # pairs of either kind that curves are fitted to, at most
 _CHUNK = 1 << 14  # pairs whose features are made at once
 _CONSTANT = 10.0  # ridge of a constant per item
 _TURNS, _STEPS = 2, 4  # of curves and constants; towards the constants
@@ -65,6 +65,11 @@ class _Kind(NamedTuple):
             out += X.T @ y[at * _CHUNK : (at + 1) * _CHUNK]
         return out / max(1, len(y))
 
+    def said(self, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return what the curves say of the pairs."""
+        weights = weights.astype(np.float32)
+        return np.concatenate([X @ weights for X in self.designs])
+
     def of_items(self, constants: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what constants of the items say of the pairs."""
         return self.gate * (constants[self.inputs.i] + constants[self.inputs.j])
@@ -93,11 +98,19 @@ def bent_to(
     bent = _straight(features, inputs, some, is_chosen)
     parts = [_Kind.of(bent, inputs.some(part), y[part]) for part in some]
     constants = np.zeros(len(features), dtype=np.float32)
-    bent = _solved(bent, parts, constants)
+    weights = _solved(parts, constants)
     for _ in range(_TURNS if apart else 0):
-        constants = _constants(bent, parts, constants)
-        bent = _solved(bent, parts, constants)
-    return bent
+        constants = _constants(weights, parts, constants)
+        weights = _solved(parts, constants)
+    f = bent.features
+    s, t = len(bent.base_knots), len(weights) - f.shape[1] + 1
+    form = np.concatenate([[0.0], weights[t:]]).astype(np.float32)
+    return replace(
+        bent,
+        base_levels=weights[:s],
+        cheap_levels=np.concatenate([[0.0], weights[s:t]])[: len(bent.cheap_knots)],
+        vectors=f * (form * np.float32(0.5)),
+    )
 
 
 def _straight(
@@ -124,10 +137,8 @@ def _straight(
     )
 
 
-def _solved(
-    bent: Correction, parts: list[_Kind], constants: NDArray[np.float32]
-) -> Correction:
-    """Return the curves that fit best what constants of the items leave."""
+def _solved(parts: list[_Kind], constants: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return weights of the curves that fit best what constants of the items leave."""
     left = [part.y - part.of_items(constants) for part in parts]
     groups = [
         (part.gram, part.moment(rest), mean_square(rest))
@@ -149,26 +160,18 @@ def _solved(
         ]
         least = 1e-3 * max(errors) + 1e-12
         sizes = [max(error, least) ** 0.5 for error in errors]
-    f = bent.features
-    s, t = len(bent.base_knots), size - f.shape[1] + 1
-    form = np.concatenate([[0.0], solved[t:]]).astype(np.float32)
-    return replace(
-        bent,
-        base_levels=solved[:s],
-        cheap_levels=np.concatenate([[0.0], solved[s:t]])[: len(bent.cheap_knots)],
-        vectors=f * (form * np.float32(0.5)),
-    )
+    return solved
 
 
 def _constants(
-    bent: Correction, parts: list[_Kind], constants: NDArray[np.float32]
+    weights: NDArray[np.float64], parts: list[_Kind], constants: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return a constant per item that fits what curves leave where pairs look similar.
 
     Some steps of gradient descent, each divided by what an item has of pairs.
     """
     n = len(constants)
-    left = [part.y - bent.pairs(part.inputs) for part in parts]
+    left = [part.y - part.said(weights) for part in parts]
     far = _OUTLYING * max(mean_square(rest) for rest in left) ** 0.5
     left = [np.clip(rest, -far, far) for rest in left]
     have = sum(part.summed(part.gate**2, n) for part in parts) + _CONSTANT
@@ -194,5 +197,8 @@ def _design(bent: Correction, inputs: PairInputs) -> NDArray[np.float32]:
         parts.append(hats(inputs.cheap, bent.cheap_knots)[:, 1:])
     f = bent.features[:, 1:]
     gate = bent.opened(inputs)
-    parts.append(f[inputs.i] * f[inputs.j] * gate[:, None])
+    a, b = (np.take(f, ends, axis=0) for ends in (inputs.i, inputs.j))
+    a *= b
+    a *= gate[:, None]
+    parts.append(a)
     return np.hstack(parts)

@@ -23,16 +23,25 @@ def with_new(
 ) -> NDArray[np.float32]:
     """Return the same, falling in every row, with new pairs' values among them."""
     n, k = best.shape
-    both = np.hstack([best, _largest(i, j, values, n, k)])
+    both = np.hstack([best, _largest(i, j, values, n, k, above=best[:, -1])])
     return -np.sort(-both, axis=1)[:, :k]
 
 
 def _largest(
-    i: Indices, j: Indices, values: NDArray[Any], n: int, k: int
+    i: Indices,
+    j: Indices,
+    values: NDArray[Any],
+    n: int,
+    k: int,
+    *,
+    above: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     item: Indices = np.concatenate([i, j])
     both = np.concatenate([values, values]).astype(np.float32)
     item, both = item[item < n], both[item < n]  # of two sets, left items
+    if above is not None:  # of every item: others need not be sorted
+        some = both > above[item]
+        item, both = item[some], both[some]
     order = np.lexsort((-both, item))
     item, both = item[order], both[order]
     rank = np.arange(len(item)) - np.searchsorted(item, item)

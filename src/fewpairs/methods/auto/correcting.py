@@ -296,12 +296,12 @@ class CorrectionScorer:
         """Take from candidates where the most similar of every item begin."""
         self._correcting.place(found)
 
+    @single_threaded()  # small products; what is large has its threads
     def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
         """Fit to random pairs and to those that looked most similar."""
         uniform, chosen = training.uniform, training.chosen
         if len(uniform) >= _FEWEST and len(chosen) >= self._fewest:
-            with single_threaded():  # small products; what is large has its threads
-                fitted = self._correcting.fit(uniform, chosen, anew=last)
+            fitted = self._correcting.fit(uniform, chosen, anew=last)
             self.correction = fitted and self._with_slopes(fitted, chosen)
 
     def _with_slopes(self, fitted: Correction, chosen: TrainingPairs) -> Correction:

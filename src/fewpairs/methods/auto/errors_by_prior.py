@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.broken_line import broken_line
+
 __all__ = ["ErrorsByPrior"]
 
 _FEWEST = 50  # pairs that tell an error
@@ -50,5 +52,4 @@ class ErrorsByPrior(NamedTuple):
 
     def __call__(self, cheap: NDArray[Any]) -> NDArray[np.float32]:
         """Return the errors of predictions of pairs."""
-        said = np.interp(cheap, self.places, self.sizes)
-        return np.asarray(said, dtype=np.float32)
+        return broken_line(cheap, self.places, self.sizes)

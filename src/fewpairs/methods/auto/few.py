@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.matrix.earlier import mark
 from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
@@ -71,6 +72,7 @@ class FewStage:
         """Pairs per item that the whole budget buys."""
         return self.spending.per_item(self.spending.budget / self.spending.calls)
 
+    @single_threaded()
     def look(self, most: int) -> bool:
         """Buy some random pairs, and tell whether they confirm the prior.
 
@@ -159,8 +161,9 @@ class FewStage:
             n, self.prior, spending.rng, first=first, landmarks=spending.landmarks
         )
         random = i[held:], j[held:], values[held:]
-        model = regression.fit(*self._with_hubs(*random), columns)
-        model = mended(model, random, spending)
+        with single_threaded():  # small products; what is large has its threads
+            model = regression.fit(*self._with_hubs(*random), columns)
+            model = mended(model, random, spending)
         profiles = regression.profiles
         del regression
         read = Read(TrainingPairs(), self._known_before(model, i, j))
@@ -209,6 +212,7 @@ class FewStage:
             return model, described, words
         return replace(model, correction=own.correction), described, words
 
+    @single_threaded()
     def _draw_all(self, learns: bool, least: int) -> bool:
         """Buy as many random pairs as are worth it; tell whether the prior says much.
 

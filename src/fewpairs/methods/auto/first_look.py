@@ -145,7 +145,7 @@ class FirstLook:
         parts = [np.vander(t, 4, increasing=True).astype(np.float32)]
         e = self._features
         if e is not None:
-            a, b = e[i], e[j]
+            a, b = np.take(e, i, axis=0), np.take(e, j, axis=0)
             parts += [a + b, a * b * np.float32(math.sqrt(e.shape[1]))]
         return np.hstack(parts)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.methods.auto.prior_curve import population, prior_curve
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.model.curve import Curve
@@ -30,6 +31,7 @@ _KNEE, _FEWEST_TOPS = 0.98, 50  # quantile of random pairs; pairs above it that 
 FEWEST_LANDMARKS = 4
 
 
+@single_threaded()  # small sums; threads that were woken for one spin for long after
 def guarded(
     spending: Spending,
     model: Model,

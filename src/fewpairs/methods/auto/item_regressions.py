@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.item_ridges import item_ridges
+from fewpairs.kernels.linalg.row_products import row_products
 from fewpairs.model.correction import Correction
 from fewpairs.model.pair_inputs import PairInputs
 
@@ -89,8 +90,8 @@ class ItemRegressions:
     def said(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what such weights say of the pairs."""
         i, j, f = self.inputs.i, self.inputs.j, self.features
-        own = np.einsum("td,td->t", vectors[i], f[j])
-        return np.asarray(self.gate * (own + np.einsum("td,td->t", vectors[j], f[i])))
+        own = row_products(vectors, f, i, j) + row_products(vectors, f, j, i)
+        return np.asarray(self.gate * own)
 
 
 def mean_square(values: NDArray[Any]) -> float:

@@ -193,7 +193,7 @@ class PairRegression:
             t /= np.float32(setting.cheap_scale)
             parts.append(np.stack([t**power for power in range(1, _POWERS + 1)], 1))
         if e is not None:
-            a, b = e[i], e[j]
+            a, b = np.take(e, i, axis=0), np.take(e, j, axis=0)
             parts += [a + b, a * b * np.float32(np.sqrt(e.shape[1]))]
         if setting.profiles is not None:
             a, b = setting.profiles[i], setting.profiles[j]

@@ -265,7 +265,7 @@ class ReadingRounds:
         return self._best
 
     def _depth(self, count: int) -> int:
-        return max(48, min(3 * int(self._spending.per_item(count)) + 32, 256))
+        return max(48, min(2 * int(self._spending.per_item(count)) + 32, 256))
 
     def _near(self, wanted: int) -> int:
         return 4 * int(self._spending.per_item(wanted)) + 24

@@ -57,6 +57,10 @@ class Correction:
     mixed: float = 0.0
     slopes: tuple[float, float] | None = None
 
+    def __call__(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return the corrected predictions of pairs, as what scores them does."""
+        return self.pairs(inputs)
+
     def pairs(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the corrected predictions of pairs."""
         i, j = inputs.i, inputs.j

@@ -11,6 +11,7 @@ only eigenvectors that count are kept. A search takes as much less time.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.model.model import Model
 
-__all__ = ["product_vectors"]
+__all__ = ["beside", "narrowing", "product_vectors"]
 
 _STEEP = 2.0  # standard deviations of the prior at which its curve's slope is taken
 _ROWS = 4_096  # items looked at at once
@@ -32,20 +33,25 @@ def product_vectors(model: Model) -> tuple[Array, Array]:
 
     A correction says how much low rank and prior count (`Correction.slopes`).
     """
-    of_low_rank, of_prior = _slopes(model)
-    left, prior = model.left, model.prior
-    signs = [of_low_rank * np.asarray(model.low_rank.signature)]
-    held = None
-    if prior is not None and prior.vectors is not None and of_prior > 0:
-        held = prior.vectors
-        signs.append(np.full(held.shape[1], of_prior))
+    sides, signs = beside(model)
 
     def side_by_side(start: int) -> NDArray[np.float64]:
         rows = slice(start, start + _ROWS)
-        parts = [left[rows]] if held is None else [left[rows], held[rows]]
+        parts = [side[rows] for side in sides]
         return np.hstack(parts, dtype=np.float64, casting="same_kind")
 
-    return _narrowed(side_by_side, model.n, np.concatenate(signs))
+    return _narrowed(side_by_side, model.n, signs)
+
+
+def beside(model: Model) -> tuple[list[NDArray[Any]], NDArray[np.float64]]:
+    """Return what lies side by side, low rank and prior, and s for every column."""
+    of_low_rank, of_prior = _slopes(model)
+    sides, prior = [model.left], model.prior
+    signs = [of_low_rank * np.asarray(model.low_rank.signature)]
+    if prior is not None and prior.vectors is not None and of_prior > 0:
+        sides.append(prior.vectors)
+        signs.append(np.full(prior.vectors.shape[1], of_prior))
+    return sides, np.concatenate(signs)
 
 
 def _narrowed(
@@ -53,8 +59,7 @@ def _narrowed(
 ) -> tuple[Array, Array]:
     """Return fewer columns with nearly the same products.
 
-    ``part`` gives some rows of V, from one on. With VᵀV = E D Eᵀ and R = √D Eᵀ,
-    V = (V E/√D) R = Q R with QᵀQ = 1, so the eigenvalues are those of R diag(s) Rᵀ.
+    ``part`` gives some rows of V, from one on.
     """
     starts = range(0, n, _ROWS)
     grams: dict[int, NDArray[np.float64]] = {}
@@ -65,7 +70,25 @@ def _narrowed(
 
     in_threads(count, starts)
     # In their order: sums are the same on any number of cores.
-    D, E = np.linalg.eigh(np.sum([grams[start] for start in starts], axis=0))
+    W, signs = narrowing(np.sum([grams[start] for start in starts], axis=0), s)
+    out = np.empty((n, len(signs)), dtype=np.float32)
+
+    def narrow(start: int) -> None:
+        out[start : start + _ROWS] = part(start) @ W
+
+    in_threads(narrow, starts)
+    return out, signs
+
+
+def narrowing(
+    gram: NDArray[np.float64], s: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], Array]:
+    """Return W and signs: V W has fewer columns, and nearly the products of V diag(s).
+
+    With VᵀV = E D Eᵀ and R = √D Eᵀ, V = (V E/√D) R = Q R with QᵀQ = 1, so the
+    eigenvalues are those of R diag(s) Rᵀ.
+    """
+    D, E = np.linalg.eigh(gram)
     there = _NOTHING * D.max(initial=0.0) < D
     root = np.sqrt(D[there])
     R = root[:, None] * E[:, there].T
@@ -73,15 +96,9 @@ def _narrowed(
     size = np.abs(values)
     kept = size > _LITTLE * size.max(initial=0.0)
     if not kept.any():  # all products are 0
-        return np.zeros((n, 1), dtype=np.float32), np.ones(1, dtype=np.float32)
+        return np.zeros((len(gram), 1)), np.ones(1, dtype=np.float32)
     W = (E[:, there] / root) @ (U[:, kept] * np.sqrt(size[kept]))
-    out = np.empty((n, int(kept.sum())), dtype=np.float32)
-
-    def narrow(start: int) -> None:
-        out[start : start + _ROWS] = part(start) @ W
-
-    in_threads(narrow, starts)
-    return out, np.sign(values[kept]).astype(np.float32)
+    return W, np.sign(values[kept]).astype(np.float32)
 
 
 def _slopes(model: Model) -> tuple[float, float]:

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from fewpairs.kernels.linalg.selection_torch import ranked
 from fewpairs.types import Indices
 
-__all__ = ["second_neighbors"]
+__all__ = ["second_neighbors", "second_neighbors_there"]
 
 _ROWS = 1 << 15  # items at once
 _PAIRS = 1 << 21  # products at once: two gathers of some 1 GB
@@ -42,21 +43,46 @@ def second_neighbors(
     device
         Where torch computes.
     """
+
+    def had(rows: range) -> torch.Tensor:
+        at, other = (
+            torch.tensor(side, device=device).long() for side in old(np.asarray(rows))
+        )
+        return at * len(near) + other
+
+    held = (torch.tensor(array, device=device) for array in (near, fresh, vectors))
+    beside, new, rows = held
+    item, other = second_neighbors_there(
+        beside, new, had, rows, torch.tensor(signs, device=device), most=most
+    )
+    return item.cpu().numpy(), other.cpu().numpy()
+
+
+def second_neighbors_there(
+    near: torch.Tensor,
+    fresh: torch.Tensor,
+    old: Callable[[range], torch.Tensor],
+    vectors: torch.Tensor,
+    signs: torch.Tensor,
+    *,
+    most: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what `second_neighbors` does, of tensors that are on the device.
+
+    ``old`` returns what some items have already as keys: which of them, times the
+    number of items, plus the partner.
+    """
     n = len(near)
-    beside = torch.tensor(near, device=device).long()
-    new = torch.tensor(fresh, device=device)
-    held = torch.tensor(vectors, device=device)
-    asked = torch.tensor(signs, device=device)
+    near = near.long()
     items, others = [], []
     for start in range(0, n, _ROWS):
-        rows = np.arange(start, min(start + _ROWS, n))
-        had = [torch.tensor(side, device=device).long() for side in old(rows)]
-        at, other = _distinct(start, len(rows), beside, new, had[0] * n + had[1])
-        score = _products(held, asked, start + at, other)
-        at, other = _best(at, other, score, most)
-        items.append((start + at).cpu().numpy())
-        others.append(other.cpu().numpy())
-    return np.concatenate(items), np.concatenate(others)
+        rows = range(start, min(start + _ROWS, n))
+        at, other = _distinct(start, len(rows), near, fresh, old(rows))
+        score = _products(vectors, signs, start + at, other)
+        kept = ranked(at, score, most)[0].sort().values
+        items.append(start + at[kept])
+        others.append(other[kept])
+    return torch.cat(items), torch.cat(others)
 
 
 def _distinct(
@@ -86,16 +112,3 @@ def _products(held: Any, signs: Any, i: Any, j: Any) -> torch.Tensor:
         part = slice(start, start + _PAIRS)
         parts.append(((held[i[part]] * signs) * held[j[part]]).sum(dim=1))
     return torch.cat(parts)
-
-
-def _best(
-    at: Any, other: Any, score: Any, most: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the best of every row, rows and partners in order."""
-    order = score.sort(descending=True, stable=True).indices
-    order = order[at[order].sort(stable=True).indices]
-    sorted_at = at[order]
-    begin = torch.searchsorted(sorted_at, sorted_at)
-    top = torch.arange(len(order), device=at.device) - begin < most
-    kept = order[top].sort().values
-    return at[kept], other[kept]

@@ -25,13 +25,20 @@ from fewpairs.kernels.linalg.selection import largest
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 
-__all__ = ["NEIGHBORS", "Borderline", "borderline"]
+__all__ = [
+    "HALVINGS",
+    "LOGISTIC",
+    "LOOKED_AT",
+    "NEIGHBORS",
+    "Borderline",
+    "borderline",
+]
 
 NEIGHBORS = 10  # the number wanted
-_LOOKED_AT = 64  # candidates of an item that may be among them
+LOOKED_AT = 64  # candidates of an item that may be among them
 _ROWS = 4_096  # items looked at at once
-_HALVINGS = 12  # of the range in which the level is sought
-_LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
+HALVINGS = 12  # of the range in which the level is sought
+LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
 
 
 class Borderline(NamedTuple):
@@ -66,7 +73,7 @@ def borderline(
         np.full((n, m) if asked else (0, m), -np.inf, dtype=np.float32)
         for asked in (True, sure)
     )
-    width = min(m, _LOOKED_AT)
+    width = min(m, LOOKED_AT)
 
     def look(start: int) -> None:
         part = slice(start, start + _ROWS)
@@ -78,7 +85,7 @@ def borderline(
         level = _levels(near, have, error)
         live = np.isfinite(near)
         z = (near - level[:, None]) / error
-        p = _likely(_LOGISTIC * z)
+        p = _likely(LOGISTIC * z)
         for array, values in ((worth, p * (1 - p)), (chance, z)):
             if len(array):
                 near = np.where(live, values, -np.inf)
@@ -104,8 +111,8 @@ def _levels(
         lowest = np.where(np.isfinite(some), some, np.inf).min(axis=1)
         around[fewer] = np.where(np.isfinite(lowest), lowest, 0.0)
     low, high = around - far, around + far
-    steep = np.float32(_LOGISTIC) / error
-    for _ in range(_HALVINGS):
+    steep = np.float32(LOGISTIC) / error
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
         above = near - middle[:, None]
         above *= steep

@@ -26,7 +26,16 @@ from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
 
-__all__ = ["as_high", "as_steep", "cautious", "levels_by", "levels_of", "share_of_base"]
+__all__ = [
+    "NEAR",
+    "TELLING",
+    "as_high",
+    "as_steep",
+    "cautious",
+    "levels_by",
+    "levels_of",
+    "share_of_base",
+]
 
 _SHARES = 0.0, 0.25, 0.5, 0.75, 1.0  # λ
 _USUAL = 2  # of them, without evidence
@@ -34,9 +43,9 @@ _SURE = 1.0  # standard errors that are evidence
 _LEAST = 0.3  # slope of the curve: what it ties would be put in order by chance
 _RIDGE = 20.0  # of the items' own regressions
 _RISE = 0.3  # of the spread of random pairs, over which g rises
-_NEAR = 32  # candidates of an item that count as its most similar
+NEAR = 32  # candidates of an item that count as its most similar
 _ROWS = 1 << 14  # items looked at at once
-_TELLING = 500  # items whose candidates tell how far they differ
+TELLING = 500  # items whose candidates tell how far they differ
 _STEEPEST = 8.0  # times as steep as it was
 _PER_KNOT = 20  # pairs, at least
 _CURVED = 100_000  # pairs of either kind that tell the curve, at most
@@ -77,7 +86,7 @@ def levels_by(found: Candidates, curve: Curve) -> NDArray[np.float32]:
     """
     n, m = found.base.shape
     out = np.empty(n, dtype=np.float32)
-    at = max(0, m - _NEAR)
+    at = max(0, m - NEAR)
     for start in range(0, n, _ROWS):
         part = slice(start, start + _ROWS)
         live = np.isfinite(found.score[part])
@@ -99,7 +108,7 @@ def as_steep(curve: Curve, found: Candidates) -> Curve:
     item these differ by more than p does. So p is made steeper by the ratio of both
     variances, where that is above 1.
     """
-    rows = slice(None, None, max(1, len(found.score) // _TELLING))
+    rows = slice(None, None, max(1, len(found.score) // TELLING))
     live = np.isfinite(found.score[rows])
     if found.cheap is None or not live.any():
         return curve
@@ -118,12 +127,12 @@ def as_high(curve: Curve, found: Candidates) -> Curve:
     Where p is the lower one, pairs that are not among an item's most similar by either
     would keep a b that is above the p of those that are. By the median of items.
     """
-    rows = slice(None, None, max(1, len(found.score) // _TELLING))
+    rows = slice(None, None, max(1, len(found.score) // TELLING))
     live = np.isfinite(found.score[rows])
     if found.cheap is None or not live.any():
         return curve
     said = curve(np.where(live, found.cheap[rows], np.float32(0)))
-    at = max(0, live.shape[1] - _NEAR)
+    at = max(0, live.shape[1] - NEAR)
     by_base, by_prior = (
         np.partition(np.where(live, part, -np.inf), at, axis=1)[:, at]
         for part in (found.base[rows], said)

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.bending import bent_to
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.cautious import (
+    TELLING,
     as_high,
     as_steep,
     cautious,
@@ -38,6 +39,9 @@ from fewpairs.model.correction import Correction
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
+
+if TYPE_CHECKING:
+    from fewpairs.methods.auto.candidates_on_device import AnyCandidates
 
 __all__ = ["Correcting", "CorrectionScorer"]
 
@@ -167,20 +171,25 @@ class Correcting:
             items=items,
         )
 
-    def place(self, found: Candidates) -> None:
+    def place(self, found: "AnyCandidates") -> None:
         """Take from candidates where the most similar of every item begin.
 
         And which values of the prior are to be told apart: the curve shall rise there.
         """
         if self.curve is None or found.cheap is None:
             return
-        cheap = found.cheap.ravel()
+        some, cheap = found, cast("Any", found.cheap.ravel())
         cheap = cheap[:: max(1, len(cheap) // _LOOKED_AT)]
+        if not isinstance(some, Candidates):
+            some, cheap = some.thinned(TELLING), cheap.cpu().numpy()
         cheap = cheap[np.isfinite(cheap)]
         if len(cheap):
             self.curve = self.curve.rising(np.quantile(cheap, _PLACES))
-            self.curve = as_high(as_steep(self.curve, found), found)
-        self.levels = levels_by(found, self.curve)
+            self.curve = as_high(as_steep(self.curve, some), some)
+        if isinstance(found, Candidates):
+            self.levels = levels_by(found, self.curve)
+        else:
+            self.levels = found.levels_by(self.curve)
 
     def _bent(
         self,
@@ -292,7 +301,7 @@ class CorrectionScorer:
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.
         self.expands = 2 if n > EXACT else 0
 
-    def place(self, found: Candidates) -> None:
+    def place(self, found: "AnyCandidates") -> None:
         """Take from candidates where the most similar of every item begin."""
         self._correcting.place(found)
 
@@ -316,4 +325,4 @@ class CorrectionScorer:
         """What says how similar pairs are: before anything is fitted, the model."""
         if self.correction is None:
             return attrgetter("base")
-        return self.correction.pairs
+        return self.correction

@@ -23,13 +23,13 @@ from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.product_vectors import product_vectors
 from fewpairs.types import Indices
 
-__all__ = ["best_known", "expand", "fill"]
+__all__ = ["PROMISING", "best_known", "expand", "fill"]
 
 Scorer = Callable[[PairInputs], NDArray[Any]]
 
 _REACHED = 2_048  # items whose neighbors of neighbors are gathered at once
 _PART = 1 << 17  # items whose candidates are merged at once
-_PROMISING = 24  # of these per item that are scored, by products of vectors
+PROMISING = 24  # of these per item that are scored, by products of vectors
 _SCORED = 1 << 16  # candidates scored at once
 _GATHER = 1 << 19  # numbers gathered at once: near the cache, and few calls
 
@@ -167,7 +167,7 @@ def _reached(
             unread = ~(whole[some[at]] | whole[other])
             at, other = at[unread], other[unread]
         number = np.bincount(at, minlength=len(some))
-        crowded = number[at] > _PROMISING
+        crowded = number[at] > PROMISING
         if crowded.any():
             score = np.full(len(at), np.inf, dtype=np.float32)
             score[crowded] = _products(
@@ -204,7 +204,7 @@ def _on_device(
         return np.concatenate([own, line]), np.concatenate([have.ravel(), where])
 
     return second_neighbors(
-        near, fresh, old, *sides, most=_PROMISING, device=gpu() or "cpu"
+        near, fresh, old, *sides, most=PROMISING, device=gpu() or "cpu"
     )
 
 
@@ -259,7 +259,7 @@ def _best_of_each(at: Indices, score: NDArray[np.float32], number: Indices) -> I
     place = np.arange(len(at)) - begin[at]
     packed = np.full((len(number), int(number.max())), -np.inf, dtype=np.float32)
     packed[at, place] = score
-    top = largest(packed, _PROMISING)
+    top = largest(packed, PROMISING)
     kept = np.zeros(packed.shape, dtype=bool)
     np.put_along_axis(kept, top, True, axis=1)
     return np.flatnonzero(kept[at, place])

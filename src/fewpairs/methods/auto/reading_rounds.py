@@ -2,23 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.methods.auto.best_values import best_values, with_new
-from fewpairs.methods.auto.borderline import NEIGHBORS, borderline
-from fewpairs.methods.auto.candidates import Candidates
+from fewpairs.methods.auto.borderline import NEIGHBORS
 from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
-from fewpairs.methods.auto.expansion import expand
 from fewpairs.methods.auto.first_places import FirstPlaces, best_of
-from fewpairs.methods.auto.proposals import propose, searching
+from fewpairs.methods.auto.proposals import searching
 from fewpairs.methods.auto.read import Read
+from fewpairs.methods.auto.round_steps import RoundSteps, steps_by
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
+
+if TYPE_CHECKING:
+    from fewpairs.methods.auto.candidates_on_device import AnyCandidates
 
 __all__ = ["ReadingRounds", "RoundScorer"]
 
@@ -108,7 +109,8 @@ class ReadingRounds:
         self.foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
         # The prior of pairs, and by how much they were missed when they were read.
         self._missed: list[tuple[NDArray[Any], NDArray[Any]]] = []
-        self._best: NDArray[np.float32] | None = None  # read of every item, of one set
+        self._best: Any = None  # read of every item, of one set
+        self._steps: RoundSteps
 
     def run(self, model: Model, read: Read, scorer: RoundScorer) -> int:
         """Read until nothing is left to spend; return how many pairs."""
@@ -149,18 +151,22 @@ class ReadingRounds:
                 self.foretold.append((said, values))
             self._missed.append((np.asarray(inputs.cheap), values - said))
             if self._best is not None:
-                self._best = with_new(self._best, inputs.i, inputs.j, values)
+                new = inputs.i, inputs.j, values
+                self._best = self._steps.with_new(self._best, *new)
             done += len(inputs)
             read.chosen.add(inputs, values)
         del found  # of many items, as much as what is learned last needs
         scorer.learn(read, last=True, label="last round")
         return done
 
-    def _found(self, model: Model, scorer: RoundScorer, count: int) -> Candidates:
+    def _found(self, model: Model, scorer: RoundScorer, count: int) -> "AnyCandidates":
         """Return the first candidates."""
         oracle = self._spending.oracle
         by = searching(oracle)
-        found = propose(model, oracle.read, self._depth(count), by=by)
+        self._steps = steps_by(by, model, oracle.read)
+        depth = self._depth(count)
+        found: AnyCandidates
+        found = self._steps.propose(model, oracle.read, depth, by=by)
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
@@ -171,12 +177,12 @@ class ReadingRounds:
 
     def _scored(
         self,
-        found: Candidates,
+        found: "AnyCandidates",
         model: Model,
         scorer: RoundScorer,
         turn: int,
         wanted: int,
-    ) -> Candidates:
+    ) -> "AnyCandidates":
         """Return candidates with their scores, and new ones where it is time."""
         known = self._spending.oracle.read
         bent, every = model, turn % scorer.scores_all == 0
@@ -187,19 +193,21 @@ class ReadingRounds:
                 found, every = self._found_anew(found, bent), True
         found.score_anew(scorer.score, None if every else self._near(wanted))
         if scorer.expands and turn % scorer.expands == scorer.expands - 1:
-            found = expand(found, bent, known, scorer.score, _HOPS)
+            found = self._steps.expand(found, bent, known, scorer.score, _HOPS)
         return found
 
-    def _found_anew(self, before: Candidates, model: Model) -> Candidates:
+    def _found_anew(self, before: "AnyCandidates", model: Model) -> "AnyCandidates":
         """Return other candidates, of which one reads as of those before."""
         known, depth = self._spending.oracle.read, before.depth
         before.forget()  # of many items they are a large part of what is in memory
+        found: AnyCandidates
+        propose = self._steps.propose
         found = propose(model, known, depth, by=before.by, before=before)
         found.mixed, found.rotates = before.mixed, before.rotates
         found.taken = before.taken
         return found
 
-    def _firsts(self, found: Candidates, read: Read, most: int) -> int:
+    def _firsts(self, found: "AnyCandidates", read: Read, most: int) -> int:
         """Read what the prior puts first of every item; return how many pairs."""
         spending = self._spending
         most = min(most, len(found.score))
@@ -225,7 +233,7 @@ class ReadingRounds:
 
     def _orders(
         self,
-        found: Candidates,
+        found: "AnyCandidates",
         wanted: int,
         turn: int,
         errors: ErrorsByPrior | None,
@@ -240,7 +248,7 @@ class ReadingRounds:
         some at the top, so that the very first are exact. By a correction, where there
         are enough of them for doubts, these, and in the end what is sure.
         """
-        doubts = errors and borderline(
+        doubts = errors and self._steps.borderline(
             found, self._best_read(found), errors, sure=last and not trained
         )
         if doubts is not None and not trained:
@@ -257,11 +265,12 @@ class ReadingRounds:
             left -= doubtful
         return [*orders, (left, None)]
 
-    def _best_read(self, found: Candidates) -> NDArray[np.float32]:
+    def _best_read(self, found: "AnyCandidates") -> Any:
         """Return the largest values that were read of every item so far."""
         if self._best is None:
             known = self._spending.oracle.read
-            self._best = best_values(known, len(found.score), NEIGHBORS)
+            n = len(found.score)
+            self._best = self._steps.best_values(known, n, NEIGHBORS)
         return self._best
 
     def _depth(self, count: int) -> int:

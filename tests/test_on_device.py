@@ -30,6 +30,8 @@ torch = pytest.importorskip("torch", reason="needs the torch extra")
 from fewpairs.kernels.linalg import (  # noqa: E402
     broken_line,
     broken_line_torch,
+    item_ridges,
+    item_ridges_torch,
     selection,
     selection_torch,
     top_products_torch,
@@ -201,6 +203,24 @@ def test_a_scorer_that_knows_no_device_is_asked_on_the_host(rng):
     assert asked == [50] * 10
 
 
+@pytest.mark.parametrize("numbers", [1, 400, 1 << 20])
+def test_items_regressions_come_out_the_same(rng, numbers, monkeypatch):
+    monkeypatch.setattr(item_ridges_torch, "_NUMBERS", numbers)
+    i, j = rng.integers(N - 10, size=(2, 900))  # the last ten have no pair
+    i[:200] = 3
+    weights, values = rng.random((2, 900)).astype(np.float32)
+    features = rng.standard_normal((N, D)).astype(np.float32)
+    for items in (None, rng.random(N) < 0.3):
+        given = {"ridges": (0.5, 20.0), "items": items}
+        data = i, j, weights, values, features
+        expected = item_ridges.item_ridges(*data, **given)
+        found = item_ridges_torch.item_ridges(*data, **given, device="cpu")
+        for one, other in zip(found, expected, strict=True):
+            assert np.allclose(one, other, atol=1e-4)
+            assert not one[-10:].any()
+            assert np.abs(one[:-10]).max() > 0.05
+
+
 def test_product_vectors_have_the_same_products(rng):
     model = a_model(rng)
     products = []
@@ -340,6 +360,7 @@ def test_where_an_items_most_similar_begin_is_the_same(rng):
         own = Correcting(None, N, rng, curve=curve)
         own.place(found)
         placed.append((own.levels, own.curve.coefficients))
+        assert own._device == (None if found is host else "cpu")
     for one, other in zip(*placed, strict=True):
         assert np.allclose(one, other, atol=1e-5)
 

@@ -158,11 +158,13 @@ def cautious(
     share: float,
     levels: NDArray[np.float32] | None = None,
     items: NDArray[np.bool_] | None = None,
+    device: str | None = None,
 ) -> Correction:
     """Return the correction of this module; ``share`` is λ.
 
     ``levels``: where an item's most similar begin; else where what was read of them
-    does. ``items``: those whose own regressions are asked for.
+    does. ``items``: those whose own regressions are asked for; ``device``: where torch
+    solves them, ``None``: NumPy does.
     """
     if levels is None:
         inputs = chosen.inputs
@@ -190,7 +192,7 @@ def cautious(
     scale = float(both.values.std()) or 1.0
     if items is not None:
         both = both.some(items[both.inputs.i] | items[both.inputs.j])
-    left = ItemRegressions.left_by(bent, both.inputs, both.values)
+    left = ItemRegressions.left_by(bent, both.inputs, both.values, device)
     left = replace(left, values=(left.values / scale).astype(np.float32)).clipped()
     vectors = left.vectors([_RIDGE], items)[0]
     return replace(bent, vectors=vectors * np.float32(scale))

@@ -98,6 +98,7 @@ class Correcting:
         self._ridge: float | None = None
         self.curve = None if always else curve
         self.levels: NDArray[np.float32] | None = None
+        self._device: str | None = None  # where candidates are, and torch solves
 
     def fit(
         self, uniform: TrainingPairs, chosen: TrainingPairs, *, anew: bool = True
@@ -169,6 +170,7 @@ class Correcting:
             share=share,
             levels=self.levels,
             items=items,
+            device=self._device,
         )
 
     def place(self, found: "AnyCandidates") -> None:
@@ -176,6 +178,7 @@ class Correcting:
 
         And which values of the prior are to be told apart: the curve shall rise there.
         """
+        self._device = None if isinstance(found, Candidates) else found.device
         if self.curve is None or found.cheap is None:
             return
         some, cheap = found, cast("Any", found.cheap.ravel())
@@ -209,7 +212,8 @@ class Correcting:
         center, scale = float(values.mean()), float(values.std()) or 1.0
         y = ((values - center) / scale).astype(np.float32)
         bent = bent_to(self._features, inputs, y, is_chosen, apart=not self._always)
-        rows = ItemRegressions.left_by(bent, *_of_items(items, inputs, y))
+        some = _of_items(items, inputs, y)
+        rows = ItemRegressions.left_by(bent, *some, self._device)
         ridge = self._ridge
         if items is None and (anew or not ridge):
             before = (values - inputs.base) / scale

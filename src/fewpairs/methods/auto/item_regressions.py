@@ -1,8 +1,9 @@
 """A regression of every item by itself on what curves leave of its pairs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,16 +32,23 @@ class ItemRegressions:
         How far the items' vectors count, of every pair.
     values
         What is left of them.
+    device
+        Where torch solves for the items' weights; ``None``: NumPy on the cores.
     """
 
     inputs: PairInputs
     gate: NDArray[np.float32]
     values: NDArray[np.float32]
     features: NDArray[np.float32]
+    device: str | None = None
 
     @classmethod
     def left_by(
-        cls, bent: Correction, inputs: PairInputs, y: NDArray[np.float32]
+        cls,
+        bent: Correction,
+        inputs: PairInputs,
+        y: NDArray[np.float32],
+        device: str | None = None,
     ) -> "ItemRegressions":
         """Return what a correction leaves of values."""
         gate, left = np.empty_like(y), np.empty_like(y)
@@ -52,7 +60,7 @@ class ItemRegressions:
             left[part] = y[part] - bent.pairs(some)
 
         in_threads(look, range(0, len(y), _PART))
-        return cls(inputs, gate, left, bent.features)
+        return cls(inputs, gate, left, bent.features, device)
 
     def clipped(self) -> "ItemRegressions":
         """Return the same with values that an item's own regression believes."""
@@ -62,7 +70,7 @@ class ItemRegressions:
     def some(self, where: NDArray[np.bool_]) -> "ItemRegressions":
         """Return those of some of the pairs."""
         inputs, gate = self.inputs.some(where), self.gate[where]
-        return ItemRegressions(inputs, gate, self.values[where], self.features)
+        return replace(self, inputs=inputs, gate=gate, values=self.values[where])
 
     def vectors(
         self, ridges: Sequence[float], items: NDArray[np.bool_] | None = None
@@ -76,7 +84,12 @@ class ItemRegressions:
     def _solved(
         self, ridges: Sequence[float], items: NDArray[np.bool_] | None
     ) -> list[NDArray[np.float32]]:
-        solved = item_ridges(
+        solve: Callable[..., list[NDArray[np.float32]]] = item_ridges
+        if self.device is not None:
+            from fewpairs.kernels.linalg import item_ridges_torch
+
+            solve = partial(item_ridges_torch.item_ridges, device=self.device)
+        solved = solve(
             self.inputs.i,
             self.inputs.j,
             self.gate,

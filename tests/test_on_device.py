@@ -221,6 +221,15 @@ def test_items_regressions_come_out_the_same(rng, numbers, monkeypatch):
             assert np.abs(one[:-10]).max() > 0.05
 
 
+def test_what_a_scorer_says_of_pairs_comes_back_to_the_host(rng):
+    inputs = a_model(rng).inputs(*rng.integers(N, size=(2, 500)))
+    bent = a_correction(rng)
+    for scorer in (bent, attrgetter("base")):
+        found = ON_DEVICE.said(scorer, inputs)
+        assert isinstance(found, np.ndarray)
+        assert np.allclose(found, scorer(inputs), atol=1e-5)
+
+
 def test_product_vectors_have_the_same_products(rng):
     model = a_model(rng)
     products = []
@@ -412,7 +421,7 @@ def test_candidates_are_proposed_as_on_the_host(rng, monkeypatch):
 
 def test_only_what_a_gpu_finds_stays_there(rng):
     model, known = a_model(rng), some_read(rng)
-    assert round_steps.steps_by("cuda", model, known) is ON_DEVICE
+    assert round_steps.steps_by("cuda", model, known, 50) is ON_DEVICE
     grown, holes = some_read(rng), some_read(rng)
     grown.earlier = object()
     holes.add_partial(np.array([3]), np.full((1, N), np.nan))
@@ -429,7 +438,14 @@ def test_only_what_a_gpu_finds_stays_there(rng):
         ("cuda", model, grown),
         ("cuda", model, holes),
     ]:
-        assert round_steps.steps_by(by, some, entries).expand is expand
+        assert round_steps.steps_by(by, some, entries, 50).expand is expand
+
+
+def test_what_a_gpu_has_no_room_for_stays_on_the_host(rng, monkeypatch):
+    model, known = a_model(rng), some_read(rng)
+    monkeypatch.setattr(round_steps, "gpu_memory", lambda: 60.0 * 40 * N)
+    assert round_steps.steps_by("cuda", model, known, 20) is ON_DEVICE
+    assert round_steps.steps_by("cuda", model, known, 50).expand is expand
 
 
 @pytest.mark.parametrize("per_item", [3, 12])
@@ -459,9 +475,9 @@ def test_a_whole_run_reads_what_it_reads_on_the_host(monkeypatch, per_item):
     there, again = run(), run()
     used = []
 
-    def on_cores(by, model, known):
+    def on_cores(by, *rest):
         used.append(by)
-        return round_steps.steps_by(None, model, known)
+        return round_steps.steps_by(None, *rest)
 
     monkeypatch.setattr(reading_rounds, "steps_by", on_cores)
     host = run()

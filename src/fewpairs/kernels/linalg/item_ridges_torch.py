@@ -11,6 +11,7 @@ from fewpairs.types import Indices
 __all__ = ["item_ridges"]
 
 _NUMBERS = 1 << 26  # gathered at once
+_SOLVED = 1 << 15  # items at once: of more than 65,535, not all solvers take
 
 
 def item_ridges(
@@ -59,6 +60,7 @@ def _parts(count: torch.Tensor, q: int) -> Iterator[tuple[torch.Tensor, int]]:
     there = int(np.count_nonzero(widths))
     while first < there:
         width = int(widths[first])
-        last = min(there, first + max(1, _NUMBERS // (q * width)))
+        size = max(1, min(_SOLVED, _NUMBERS // (q * width)))
+        last = min(there, first + size)
         yield order[first:last], width
         first = last

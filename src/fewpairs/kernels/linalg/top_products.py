@@ -10,6 +10,7 @@ of threads, which graphs that several threads build do not.
 """
 
 import importlib
+import math
 import warnings
 from typing import Any, Protocol
 
@@ -26,6 +27,7 @@ __all__ = [
     "ProductIndex",
     "ProductSearch",
     "gpu",
+    "gpu_memory",
     "product_search",
     "searched_by",
     "top_inner_products",
@@ -150,6 +152,14 @@ def gpu() -> str | None:
     except ImportError:
         return None
     return "cuda" if torch.cuda.is_available() else None
+
+
+def gpu_memory() -> float:
+    """Return how many bytes the GPU has that `gpu` returns; ∞ where there is none."""
+    if gpu() is None:
+        return math.inf
+    torch = importlib.import_module("torch")
+    return float(torch.cuda.get_device_properties(0).total_memory)
 
 
 class _Blocks:

@@ -20,7 +20,7 @@ from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.product_vectors import beside, narrowing
 
-__all__ = ["ItemsOnDevice", "curved", "scorer_on_device"]
+__all__ = ["ItemsOnDevice", "curved", "scorer_on_device", "tensor"]
 
 _NUMBERS = 1 << 27  # gathered at once: half a gigabyte
 _ASKED = 1 << 16  # pairs that a scorer on the host is asked about at once

@@ -145,7 +145,7 @@ class ReadingRounds:
             inputs, values = spending.take(inputs)
             if not len(inputs):
                 break
-            said = scorer.score(inputs)
+            said = self._steps.said(scorer.score, inputs)
             self.first_places.count(turn, best, inputs, said, values)
             if turn and not scorer.answers:  # before, it had learned of none like them
                 self.foretold.append((said, values))
@@ -163,8 +163,8 @@ class ReadingRounds:
         """Return the first candidates."""
         oracle = self._spending.oracle
         by = searching(oracle)
-        self._steps = steps_by(by, model, oracle.read)
         depth = self._depth(count)
+        self._steps = steps_by(by, model, oracle.read, depth)
         found: AnyCandidates
         found = self._steps.propose(model, oracle.read, depth, by=by)
         # What scores highest is known best: a student, which is in doubt elsewhere,
@@ -228,7 +228,8 @@ class ReadingRounds:
         if self._across or few or self._spending.paid:
             return None
         random = read.uniform.inputs
-        now = np.asarray(random.cheap), read.uniform.values - scorer.score(random)
+        said = self._steps.said(scorer.score, random)
+        now = np.asarray(random.cheap), read.uniform.values - said
         return ErrorsByPrior.told_by(*zip(now, *self._missed, strict=True))
 
     def _orders(

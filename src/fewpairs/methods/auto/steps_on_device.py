@@ -27,13 +27,18 @@ from fewpairs.methods.auto.borderline import (
 from fewpairs.methods.auto.candidates_on_device import CandidatesOnDevice
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.expansion import PROMISING
-from fewpairs.methods.auto.items_on_device import ItemsOnDevice, scorer_on_device
+from fewpairs.methods.auto.items_on_device import (
+    ItemsOnDevice,
+    scorer_on_device,
+    tensor,
+)
 from fewpairs.methods.auto.read_on_device import ReadOnDevice, best_values, with_new
 from fewpairs.methods.auto.round_steps import RoundSteps
+from fewpairs.model.correction import Correction
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 
-__all__ = ["ON_DEVICE", "borderline", "expand", "propose"]
+__all__ = ["ON_DEVICE", "borderline", "expand", "propose", "said"]
 
 
 def propose(
@@ -198,4 +203,15 @@ def _levels(near: Any, have: Any, error: Any) -> Any:
     return (low + high) / 2
 
 
-ON_DEVICE = RoundSteps(propose, expand, borderline, best_values, with_new)
+def said(scorer: Callable[[PairInputs], Any], inputs: PairInputs) -> Any:
+    """Return what a scorer says of pairs; a correction by the device."""
+    device = gpu() or "cpu"
+    if not isinstance(scorer, Correction):
+        return scorer(inputs)
+    i, j = (torch.tensor(ends, device=device) for ends in inputs[:2])
+    base, cheap = (tensor(said, device) for said in inputs[2:])
+    there = scorer_on_device(scorer, device)(PairInputs(i, j, base, cheap))
+    return there.cpu().numpy()
+
+
+ON_DEVICE = RoundSteps(propose, expand, borderline, best_values, with_new, said)

@@ -52,7 +52,10 @@ The index (faiss, inverted lists) looks at 5,000 rows for a query at most, howev
 there are: with more items its lists find less, and neighbors of neighbors make up for a
 part of it. Without faiss all products are computed, with a warning that says
 `pip install 'fewpairs[index]'`. A GPU that torch sees is taken by itself; what found
-the candidates is written down with the run, and a run that goes on uses the same.
+the candidates is written down with the run, and a run that goes on uses the same. Of
+one set, candidates that a GPU found stay there while it has room for 40 bytes each: it
+scores and chooses them too, and fits every item's own regression. Reading, and what is
+one for all items, is left to the host.
 
 The first candidates come by prior and low rank as random pairs tell them, the next ones
 by what these count among the most similar, as a correction has learned it from the

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.hidden import Rough
 
 import fewpairs as fp
 
@@ -181,6 +182,91 @@ def test_the_lean_forward_equals_the_plain_one(folder):
     for each in ours._batch_scorers:
         each.forward = plain_forward(ours._similarity._models[0])
     assert np.abs(ours.block(everything, everything) - lean).max() < 1e-5
+
+
+def test_kernels_of_candidates_equal_numpy():
+    from fewpairs.kernels.linalg import (
+        broken_line,
+        broken_line_torch,
+        item_ridges,
+        item_ridges_torch,
+        products_torch,
+        selection,
+        selection_torch,
+    )
+
+    rng = np.random.default_rng(0)
+    n, m = 70_000, 40
+    scores = np.round(rng.standard_normal((n, m)), 1).astype(np.float32)
+    scores[rng.random((n, m)) < 0.2] = -np.inf
+    found = selection_torch.largest(torch.tensor(scores, device="cuda"), 9)
+    assert np.array_equal(found.cpu().numpy(), selection.largest(scores, 9))
+    knots = np.sort(rng.standard_normal(12))
+    levels = rng.standard_normal(12)
+    x = rng.standard_normal(n).astype(np.float32)
+    there = broken_line_torch.broken_line(torch.tensor(x, device="cuda"), knots, levels)
+    expected = broken_line.broken_line(x, knots, levels)
+    assert np.abs(there.cpu().numpy() - expected).max() < 1e-4
+    i, j = rng.integers(n, size=(2, 10 * n))
+    i[:500] = 3
+    weights, values = rng.random((2, len(i))).astype(np.float32)
+    features = rng.standard_normal((n, 13)).astype(np.float32)
+    data = i, j, weights, values, features
+    for mine, its in zip(
+        item_ridges_torch.item_ridges(*data, ridges=(1.0, 20.0), device="cuda"),
+        item_ridges.item_ridges(*data, ridges=(1.0, 20.0)),
+        strict=True,
+    ):
+        assert np.abs(mine - its).max() < 1e-3
+    b = rng.standard_normal(n)
+    sums = np.bincount(i, b[j], n) + np.bincount(j, b[i], n)
+    partners = products_torch.PartnersOnDevice(n, i, j, "cuda")
+    assert np.abs((partners @ b) - sums).max() < 1e-9
+    assert np.array_equal(partners @ b, partners @ b)
+    dense = products_torch.DenseOnDevice(features, "cuda")
+    told = features.T.astype(np.float64) @ b
+    off = (dense.T @ b.astype(np.float32)) - told
+    assert np.abs(off).max() < 1e-3 * np.sqrt(n)
+
+
+@pytest.mark.parametrize("student", [False, True])
+def test_candidates_on_a_gpu_find_what_those_on_the_host_do(monkeypatch, student):
+    from fewpairs.methods.auto import reading_rounds, round_steps, steps_on_device
+
+    n, per_item = 25_000, 10
+    similarity = Rough(n)
+    scorer, used = similarity.bind(range(n)), []
+
+    def run(by_host):
+        def steps_by(by, *rest):
+            used.append(found := round_steps.steps_by(None if by_host else by, *rest))
+            return found
+
+        monkeypatch.setattr(reading_rounds, "steps_by", steps_by)
+        return fp.approximate(
+            range(n),
+            similarity,
+            method=fp.Auto(student=student),
+            budget=per_item * n // 2,
+            prior=similarity.prior,
+        )
+
+    def recall(approx):
+        found, hits = approx.neighbors(10).indices, 0
+        for row in range(0, n, n // 200):
+            true = scorer.block(np.array([row]), np.arange(n))[0]
+            true[row] = -np.inf
+            hits += np.isin(found[row], np.argpartition(-true, 10)[:10]).sum()
+        return hits / (10 * len(range(0, n, n // 200)))
+
+    there, host = run(False), run(True)
+    assert used[0] is steps_on_device.ON_DEVICE
+    assert used[1] is not steps_on_device.ON_DEVICE
+    assert abs(recall(there) - recall(host)) < 0.03
+    if not student:
+        again = run(False).known.scattered()
+        for one, other in zip(there.known.scattered(), again, strict=True):
+            assert np.array_equal(one, other)
 
 
 def test_a_process_a_gpu_gives_what_this_process_gives(tmp_path):

@@ -8,8 +8,15 @@ import pytest
 from benchmarks.hidden import Rough
 
 import fewpairs as fp
+from fewpairs.kernels.linalg.mixed_effects import MixedEffects
 from fewpairs.matrix.entries import Entries
-from fewpairs.methods.auto import correcting, proposals, reading_rounds, round_steps
+from fewpairs.methods.auto import (
+    correcting,
+    few,
+    proposals,
+    reading_rounds,
+    round_steps,
+)
 from fewpairs.methods.auto.best_values import best_values, with_new
 from fewpairs.methods.auto.borderline import borderline
 from fewpairs.methods.auto.candidates import Candidates
@@ -219,6 +226,24 @@ def test_items_regressions_come_out_the_same(rng, numbers, monkeypatch):
             assert np.allclose(one, other, atol=1e-4)
             assert not one[-10:].any()
             assert np.abs(one[:-10]).max() > 0.05
+
+
+def test_effects_of_items_come_out_the_same(rng):
+    i, j = rng.integers(N - 10, size=(2, 900))  # the last ten have no pair
+    X = rng.standard_normal((900, 4))
+    effects = rng.standard_normal(N)
+    y = X @ [0.5, 0.0, 0.2, 0.1] + effects[i] + effects[j]
+    y += 0.3 * rng.standard_normal(900)
+    y /= y.std()
+    found = []
+    for device in (None, "cpu"):
+        fitted = MixedEffects(N, np.array([-1, 0, 0, 1]), device)
+        fitted.add(lambda part: X[part], i, j, y)
+        found.append(fitted.solve())
+    for name in ("weights", "items", "noise", "spread"):
+        both = (getattr(one, name) for one in found)
+        assert np.allclose(*both, atol=1e-6), name
+    assert np.corrcoef(found[1].items[:-10], effects[:-10])[0, 1] > 0.9
 
 
 def test_what_a_scorer_says_of_pairs_comes_back_to_the_host(rng):
@@ -456,6 +481,7 @@ def test_a_whole_run_reads_what_it_reads_on_the_host(monkeypatch, per_item):
     for module in (proposals, correcting):
         monkeypatch.setattr(module, "EXACT", 500)
     monkeypatch.setattr(proposals, "gpu", lambda: "cuda")
+    monkeypatch.setattr(few, "gpu", lambda: "cpu")
     search = top_products_torch.ProductsOnDevice
     monkeypatch.setattr(
         top_products_torch, "ProductsOnDevice", lambda rows, _: search(rows, "cpu")

@@ -79,15 +79,17 @@ class MixedEffects:
         Number of items.
     groups
         The group of every feature, from 0 on; −1: its weight is not shrunk.
+    device
+        Where torch multiplies what is of order n with vectors; ``None``: the cores do.
     """
 
-    def __init__(self, n: int, groups: Indices) -> None:
+    def __init__(self, n: int, groups: Indices, device: str | None = None) -> None:
         features = len(groups)
-        self._n, self._groups = n, groups
+        self._n, self._groups, self._device = n, groups, device
         self._gram = np.zeros((features, features))
         self._moment = np.zeros(features)
         precision = np.float32 if n > _MANY else np.float64
-        self._by_item = np.zeros((n, features), dtype=precision)
+        self._by_item: Any = np.zeros((n, features), dtype=precision)
         self._total = np.zeros(n)
         self._square, self._pairs = 0.0, 0
         self._ends: list[tuple[Indices, Indices]] = []
@@ -148,10 +150,7 @@ class MixedEffects:
     def _solved(self, start: Effects | None) -> Effects:
         i = np.concatenate([part[0] for part in self._ends])
         j = np.concatenate([part[1] for part in self._ends])
-        shape = (self._n, self._n)
-        ones = np.ones(len(i), dtype=np.float32)
-        once: Any = sparse.csr_array((ones, (i, j)), shape=shape)
-        beside = sparse.csr_array(once + once.T)
+        beside = self._beside(i, j)
         count = np.bincount(i, minlength=self._n) + np.bincount(j, minlength=self._n)
         noise, spread, turns = 0.3, 0.3, _TURNS
         variance = np.ones(max(0, int(self._groups.max(initial=-1)) + 1))
@@ -175,6 +174,18 @@ class MixedEffects:
             unsure = noise / (count + noise / spread)
             spread = max(float(np.mean((b**2 + unsure)[seen])), _LEAST)
         return Effects(weights, b, noise, spread, variance)
+
+    def _beside(self, i: Indices, j: Indices) -> Any:
+        """Return the matrix of the pairs; take both to the device, if any."""
+        if self._device is not None:
+            from fewpairs.kernels.linalg import products_torch as there
+
+            self._by_item = there.DenseOnDevice(self._by_item, self._device)
+            return there.PartnersOnDevice(self._n, i, j, self._device)
+        ones = np.ones(len(i), dtype=np.float32)
+        shape = (self._n, self._n)
+        once: Any = sparse.csr_array((ones, (i, j)), shape=shape)
+        return sparse.csr_array(once + once.T)
 
     def _inverse(
         self, noise: float, variance: NDArray[np.float64]

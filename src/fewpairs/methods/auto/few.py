@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import single_threaded
+from fewpairs.kernels.linalg.top_products import gpu
 from fewpairs.matrix.earlier import mark
 from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
 from fewpairs.methods.auto.correcting import CorrectionScorer
@@ -16,6 +17,7 @@ from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.left_columns import columns_to_buy
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.prior_curve import mended
+from fewpairs.methods.auto.proposals import searching
 from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.reading_rounds import ReadingRounds
 from fewpairs.methods.auto.shares import random_share
@@ -157,8 +159,14 @@ class FewStage:
         # Not kept: its features take as much as the embeddings do.
         first = spending.oracle.cost.split or 0
         columns = None if learns or first else spending.columns
+        there = self.prior is not None and searching(spending.oracle) == "cuda"
         regression = PairRegression(
-            n, self.prior, spending.rng, first=first, landmarks=spending.landmarks
+            n,
+            self.prior,
+            spending.rng,
+            first=first,
+            landmarks=spending.landmarks,
+            device=gpu() if there else None,
         )
         random = i[held:], j[held:], values[held:]
         with single_threaded():  # small products; what is large has its threads

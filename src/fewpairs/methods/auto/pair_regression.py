@@ -87,9 +87,11 @@ class PairRegression:
         *,
         first: int = 0,
         landmarks: Indices | None = None,
+        device: str | None = None,
     ) -> None:
         self.n = n
         self.prior = prior
+        self._device = device  # where torch solves for the effects
         self._landmarks = np.asarray(() if landmarks is None else landmarks, np.int64)
         self.profiles: NDArray[np.float32] | None = None
         self._rng = rng
@@ -179,7 +181,8 @@ class PairRegression:
         g = 0 if setting.profiles is None else setting.profiles.shape[1]
         more = g, g * (g + 1) // 2
         sizes = self._powers, d, d, *more, 0 if setting.rows is None else 2
-        fitted = MixedEffects(self.n, np.repeat([-1, 0, 1, 2, 3, -1], sizes))
+        groups = np.repeat([-1, 0, 1, 2, 3, -1], sizes)
+        fitted = MixedEffects(self.n, groups, self._device)
         fitted.add(lambda part: self._design(i[part], j[part], setting), i, j, y)
         return fitted.solve(start)
 

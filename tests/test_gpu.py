@@ -233,6 +233,7 @@ def test_kernels_of_candidates_equal_numpy():
 def test_candidates_on_a_gpu_find_what_those_on_the_host_do(monkeypatch, student):
     from fewpairs.methods.auto import reading_rounds, round_steps, steps_on_device
 
+    assert 0 < round_steps.gpu_memory() < np.inf
     n, per_item = 25_000, 10
     similarity = Rough(n)
     scorer, used = similarity.bind(range(n)), []

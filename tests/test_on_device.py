@@ -41,6 +41,7 @@ from fewpairs.kernels.linalg import (  # noqa: E402
     item_ridges_torch,
     selection,
     selection_torch,
+    top_products,
     top_products_torch,
 )
 from fewpairs.methods.auto import candidates_on_device, items_on_device  # noqa: E402
@@ -468,6 +469,9 @@ def test_only_what_a_gpu_finds_stays_there(rng):
 
 def test_what_a_gpu_has_no_room_for_stays_on_the_host(rng, monkeypatch):
     model, known = a_model(rng), some_read(rng)
+    monkeypatch.setattr(top_products, "gpu", lambda: None)
+    assert round_steps.gpu_memory() == np.inf
+    monkeypatch.setattr(round_steps, "_ASIDE", 0)
     monkeypatch.setattr(round_steps, "gpu_memory", lambda: 60.0 * 40 * N)
     assert round_steps.steps_by("cuda", model, known, 20) is ON_DEVICE
     assert round_steps.steps_by("cuda", model, known, 50).expand is expand

@@ -16,6 +16,7 @@ __all__ = ["RoundSteps", "steps_by"]
 
 # Bytes of a candidate and of a number of an item's vectors, with what is made of them.
 _OF_CANDIDATE, _OF_VECTORS = 40, 16
+_ASIDE = 1 << 32  # for what is looked at at once
 
 
 class RoundSteps(NamedTuple):
@@ -52,7 +53,7 @@ def steps_by(by: str | None, model: Model, known: Entries, depth: int) -> RoundS
         if held is not None and low_rank.signature is not None:
             vectors = _OF_VECTORS * (held.shape[1] + low_rank.left.shape[1])
             each = vectors + _OF_CANDIDATE * (3 * depth // 2)
-            if model.n * each < gpu_memory():
+            if model.n * each + _ASIDE < gpu_memory():
                 from fewpairs.methods.auto.steps_on_device import ON_DEVICE
 
                 return ON_DEVICE

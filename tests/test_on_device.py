@@ -303,14 +303,8 @@ def test_the_best_that_was_read_is_the_same(rng, lines):
 
 @pytest.mark.parametrize("sure", [True, False])
 def test_the_same_pairs_are_in_doubt(rng, sure, monkeypatch):
-    from fewpairs.methods.auto import steps_on_device
-
-    for module in (steps_on_device, borderline.__globals__["__name__"]):
-        where = f"{module}.LOOKED_AT" if isinstance(module, str) else None
-        if where:
-            monkeypatch.setattr(where, 16)
-        else:
-            monkeypatch.setattr(module, "LOOKED_AT", 16)
+    for module in ("borderline", "steps_on_device"):
+        monkeypatch.setattr(f"fewpairs.methods.auto.{module}.LOOKED_AT", 16)
     host, there = both_kinds(rng, a_model(rng))
     read = -np.sort(-rng.standard_normal((N, 10)), axis=1).astype(np.float32)
     read[:20, 4:] = -np.inf

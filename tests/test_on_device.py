@@ -345,6 +345,19 @@ def test_the_same_pairs_are_chosen_and_none_twice(rng, mixed, lines):
         assert known.unread(found.i, found.j).all()
 
 
+def test_a_pair_that_both_of_its_items_look_for_is_chosen_once(rng):
+    """Most of what looks best is read, so that choosing takes several looks."""
+    host, there = both_kinds(rng, a_model(rng, n=40), n=40, m=39)
+    known = Entries(40, symmetric=True)
+    known.add_pairs(*rng.integers(40, size=(2, 900)), rng.random(900))
+    expected = host.choose_by_several(known, [(200, None)])
+    found = there.choose_by_several(known, [(200, None)])
+    assert len(found) == 200
+    assert len(set(zip(found.i.tolist(), found.j.tolist(), strict=True))) == 200
+    assert np.array_equal(found.i, expected.i)
+    assert np.array_equal(found.j, expected.j)
+
+
 def test_choosing_goes_on_where_the_last_choice_ended(rng):
     host, there = both_kinds(rng, a_model(rng))
     host.rotates = there.rotates = True

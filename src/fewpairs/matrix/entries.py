@@ -170,8 +170,7 @@ class Entries:
         self, i: Indices, j: Indices
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """Return which of the entries (i[t], j[t]) are known, and their values."""
-        known = np.zeros(i.shape, dtype=bool)
-        values = np.zeros(i.shape)
+        known, values = np.zeros(i.shape, dtype=bool), np.zeros(i.shape)
         if i.ndim == 1 and len(i) > _LOOKED_UP:
 
             def look(start: int) -> None:

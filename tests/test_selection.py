@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from fewpairs.kernels.linalg.selection import (
     largest,
     largest_of_many,
+    places_among,
     rows_of,
 )
 
@@ -68,3 +69,13 @@ def test_the_largest_of_many_rows_are_those_of_each():
     scores = np.random.default_rng(0).standard_normal((9_000, 7))
     np.testing.assert_array_equal(largest_of_many(scores, 3), largest(scores, 3))
     assert largest_of_many(scores[:2], 9).shape == (2, 7)
+
+
+def test_places_among_keys_are_those_of_a_search():
+    rng = np.random.default_rng(0)
+    keys = np.sort(rng.integers(50, size=40))
+    wanted = rng.integers(-5, 60, size=(7, 9))
+    np.testing.assert_array_equal(
+        places_among(keys, wanted), np.searchsorted(keys, wanted)
+    )
+    assert places_among(keys, wanted[:0]).shape == (0, 9)

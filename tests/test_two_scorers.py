@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from fewpairs.methods.auto.couples import hits_first
 from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.two_scorers import TwoScorers
 from fewpairs.model.pair_inputs import PairInputs
@@ -53,8 +54,13 @@ class Found:
         self.orders = [count for count, _ in orders]
 
 
+def nothing_read():
+    """Return the best ten of every item, which are none."""
+    return np.full((N, 10), -np.inf, dtype=np.float32)
+
+
 def after(correction, ranking):
-    both = TwoScorers(Scorer(correction), Scorer(ranking))
+    both = TwoScorers(Scorer(correction), Scorer(ranking), nothing_read())
     read = read_of(0)
     both.learn(read, last=False, label="")
     both.learn(read_of(1, read), last=False, label="")
@@ -84,7 +90,8 @@ def test_each_chooses_half_where_none_is_ahead():
 
 
 def test_before_anything_is_learned_candidates_stay_as_they_are():
-    both, found = TwoScorers(Scorer(1.0), Scorer(1.0)), Found()
+    both = TwoScorers(Scorer(1.0), Scorer(1.0), nothing_read())
+    found = Found()
     both.choose(found, COUNT, SimpleNamespace())
     assert found.by == []
     assert found.orders == [COUNT]
@@ -92,9 +99,40 @@ def test_before_anything_is_learned_candidates_stay_as_they_are():
 
 def test_what_was_learned_from_tells_nothing():
     # Only pairs that neither had seen are compared.
-    both = TwoScorers(Scorer(0.1), Scorer(5.0))
+    both = TwoScorers(Scorer(0.1), Scorer(5.0), nothing_read())
     read = read_of(0)
     both.learn(read, last=False, label="")
     assert both.lead == 0
     both.learn(read, last=False, label="")
     assert both.lead == 0
+
+
+class Backwards(Scorer):
+    """Puts an item's most similar first, and all others the wrong way round."""
+
+    def score(self, inputs):
+        return np.where(inputs.base > 1, 10.0, -inputs.base)
+
+
+def test_the_order_of_what_is_not_among_the_most_similar_tells_nothing():
+    best = np.full((N, 10), 1.0, dtype=np.float32)  # so much was read of every item
+    both = TwoScorers(Scorer(0.5), Backwards(0.0), best)
+    read = read_of(0)
+    both.learn(read, last=False, label="")
+    both.learn(read_of(1, read), last=False, label="")
+    assert both.lead < -2
+
+
+def test_hits_first_is_the_share_of_couples_that_a_score_puts_right():
+    rng = np.random.default_rng(0)
+    item = rng.integers(9, size=120)
+    hit = (rng.random(120) < 0.3) & (item != 4)  # no hit of one, and hits alone:
+    hit |= item == 7
+    score = rng.standard_normal(120)
+    right = [
+        np.mean(score[hit & (item == t)][:, None] > score[~hit & (item == t)])
+        for t in range(9)
+        if t not in (4, 7)
+    ]
+    np.testing.assert_allclose(hits_first(item, hit, score), right)
+    assert len(hits_first(item[:0], hit[:0], score[:0])) == 0

@@ -102,7 +102,7 @@ def _score(scorer: Scorer, known_as: Any, a: Indices, b: Indices, how: _How) -> 
     error: BaseException | None = None
     start = time.perf_counter()
     try:
-        with exposed, usual_threads():
+        with usual_threads(), exposed:  # no lock is held where Ctrl-C comes
             values = _asked(scorer, a, b, how)
     except Interrupted as stop:
         error = stop.cause

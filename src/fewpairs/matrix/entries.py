@@ -11,6 +11,7 @@ from scipy import sparse
 
 from fewpairs.kernels.linalg import scratch
 from fewpairs.kernels.linalg.blas_threads import in_threads
+from fewpairs.kernels.linalg.selection import places_among
 from fewpairs.matrix import laying
 from fewpairs.matrix.earlier import Earlier
 from fewpairs.matrix.lines import Axis, Lines
@@ -169,8 +170,7 @@ class Entries:
         self, i: Indices, j: Indices
     ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
         """Return which of the entries (i[t], j[t]) are known, and their values."""
-        known = np.zeros(i.shape, dtype=bool)
-        values = np.zeros(i.shape)
+        known, values = np.zeros(i.shape, dtype=bool), np.zeros(i.shape)
         if i.ndim == 1 and len(i) > _LOOKED_UP:
 
             def look(start: int) -> None:
@@ -195,10 +195,7 @@ class Entries:
         keys, scattered = self.scattered()
         if len(keys):
             wanted = self.keys(i, j)
-            at = np.empty(wanted.shape, dtype=np.int64)
-            order = np.argsort(wanted, axis=None)  # or every search misses the cache
-            at.ravel()[order] = np.searchsorted(keys, wanted.ravel()[order])
-            np.minimum(at, len(keys) - 1, out=at)
+            at = np.minimum(places_among(keys, wanted), len(keys) - 1)
             hit = np.flatnonzero((keys[at] == wanted) & ~known)
             values[hit] = scattered[at[hit]]
             known[hit] = True

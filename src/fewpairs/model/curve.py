@@ -10,6 +10,7 @@ __all__ = ["Curve"]
 
 _IN_RANGE = 1e-30, 1e30  # sizes of values in single precision
 _DEGREE = 3
+_AT_ONCE = 1 << 15  # places looked at at once: they should stay in the cache
 _SURE = 5.0  # times as much of a chord as makes a curve rise
 
 
@@ -39,12 +40,18 @@ class Curve:
         size = float(np.abs(self.coefficients).max(initial=0.0))
         if size and not _IN_RANGE[0] < size < _IN_RANGE[1]:
             x = x.astype(np.float64)
-        t = (x - x.dtype.type(self.center)) * x.dtype.type(1 / self.scale)
-        out = np.full_like(t, self.coefficients[-1])
-        for coefficient in self.coefficients[-2::-1]:
-            out *= t
-            out += x.dtype.type(coefficient)
-        return np.asarray(out)
+        out = np.full(x.shape, self.coefficients[-1], dtype=x.dtype)
+        places, values = np.ascontiguousarray(x).ravel(), out.ravel()
+        for start in range(0, len(places), _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+            t = (places[part] - x.dtype.type(self.center)) * x.dtype.type(
+                1 / self.scale
+            )
+            some = values[part]
+            for coefficient in self.coefficients[-2::-1]:
+                some *= t
+                some += x.dtype.type(coefficient)
+        return out
 
     def rising(self, places: NDArray[Any]) -> "Curve":
         """Return a curve that rises from each of these places to the next.

@@ -276,7 +276,7 @@ class Prior:
 
     def _checked(self, values: NDArray[Any]) -> NDArray[np.float32]:
         values = np.asarray(values, dtype=np.float32)
-        if not np.isfinite(values).all():
+        if values.size and not np.isfinite([values.min(), values.max()]).all():
             msg = (
                 f"fewpairs.approximate: the prior ({self.name}) returned NaN or "
                 "infinity. A prior must give a number for every pair."

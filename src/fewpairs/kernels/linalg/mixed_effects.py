@@ -29,9 +29,9 @@ _TURNS = 8  # of expectation-maximization
 _STEPS = 60  # of conjugate gradients
 _SMALL, _ABOUT = 1e-8, 1e-5  # squared residuals that end them, and all but the last
 _LEAST = 1e-4  # variance, as a share of that of the values, that noise has at least
-_PAIRS = 1 << 14  # whose features are made at once
+_PAIRS, _FEWEST = 1 << 14, 1 << 11  # whose features are made at once, at most; least
 _AT_ONCE = 16  # such parts, in threads, before their sums are added up
-_MANY = 20_000  # items whose sums of features are kept in single precision
+_MANY = 20_000  # items whose products are worth several threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +68,7 @@ class _Sums(NamedTuple):
 class MixedEffects:
     """Gathers pairs part by part, then solves for β and b.
 
-    Memory: n·p numbers for p features (in single precision above 20,000 items), and two
-    per pair. Time: p² per pair once, then a product of an n×n matrix of two entries per
+    Memory: n·p numbers for p features, in single precision, and two per pair. Time: p² per pair once, then a product of an n×n matrix of two entries per
     pair with a vector for every step.
     Values should have variance 1.
 
@@ -88,8 +87,7 @@ class MixedEffects:
         self._n, self._groups, self._device = n, groups, device
         self._gram = np.zeros((features, features))
         self._moment = np.zeros(features)
-        precision = np.float32 if n > _MANY else np.float64
-        self._by_item: Any = np.zeros((n, features), dtype=precision)
+        self._by_item: Any = np.zeros((n, features), dtype=np.float32)
         self._total = np.zeros(n)
         self._square, self._pairs = 0.0, 0
         self._ends: list[tuple[Indices, Indices]] = []
@@ -106,7 +104,8 @@ class MixedEffects:
         On all cores; sums are added up in the order of the pairs, so that they are the
         same on any number of them.
         """
-        parts = [slice(start, start + _PAIRS) for start in range(0, len(y), _PAIRS)]
+        size = min(_PAIRS, max(_FEWEST, len(y) // _AT_ONCE))  # of few pairs, too, by all
+        parts = [slice(start, start + size) for start in range(0, len(y), size)]
         for first in range(0, len(parts), _AT_ONCE):
             found: dict[int, _Sums] = {}
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import in_threads
 
-__all__ = ["largest", "largest_of_many", "rows_of"]
+__all__ = ["largest", "largest_of_many", "places_among", "rows_of"]
 
-_ROWS = 4_096  # rows that a thread takes at a time
+_ROWS = 1_024  # rows that a thread takes at a time
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
@@ -64,3 +64,14 @@ def largest_of_many(scores: NDArray[Any], count: int) -> NDArray[np.int64]:
 
     in_threads(look, range(0, len(scores), _ROWS))
     return out
+
+
+def places_among(keys: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.int64]:
+    """Return what ``np.searchsorted(keys, wanted)`` does, where both are large.
+
+    Asked in rising order, searches find what the last one has left in the cache.
+    """
+    at = np.empty(wanted.shape, dtype=np.int64)
+    order = np.argsort(wanted, axis=None)
+    at.ravel()[order] = np.searchsorted(keys, wanted.ravel()[order])
+    return at

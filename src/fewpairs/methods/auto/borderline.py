@@ -36,7 +36,7 @@ __all__ = [
 
 NEIGHBORS = 10  # the number wanted
 LOOKED_AT = 64  # candidates of an item that may be among them
-_ROWS = 4_096  # items looked at at once
+_ROWS = 1_024  # items looked at at once
 HALVINGS = 12  # of the range in which the level is sought
 LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fewpairs.types import Indices
 
-__all__ = ["Couples", "ahead"]
+__all__ = ["Couples", "ahead", "hits_first"]
 
 _EACH = 6  # pairs of an item that are compared with each other
 _ITEMS = 4_000  # items, at most
@@ -63,6 +63,24 @@ class Couples:
         true = np.sign(values[self.first] - values[self.second])
         said = np.sign(score[self.first] - score[self.second])
         return np.bincount(self.row, weights=true * said) / np.bincount(self.row)
+
+
+def hits_first(
+    item: Indices, hit: NDArray[np.bool_], score: NDArray[Any]
+) -> NDArray[Any]:
+    """Return, of every item, how often a score puts its hits before the rest.
+
+    1 where always, ½ by chance (Mann & Whitney 1947); of items with hits and others
+    alone, in order. Price: one sort.
+    """
+    order = np.lexsort((score, item))
+    item, hit = item[order], hit[order]
+    rank = np.arange(len(item)) - np.searchsorted(item, item)
+    both = np.bincount(item)
+    hits, ranks = (np.bincount(item, weights=part) for part in (hit, hit * rank))
+    mixed = (hits > 0) & (hits < both)
+    hits, ranks, both = hits[mixed], ranks[mixed], both[mixed]
+    return np.asarray((ranks - hits * (hits - 1) / 2) / (hits * (both - hits)))
 
 
 def ahead(one: NDArray[Any], other: NDArray[Any]) -> float:

@@ -61,9 +61,9 @@ def refine(
     spending.oracle.note("finding candidates")
     by = searching(spending.oracle)
     found = propose(model, spending.oracle.read, depth, by=by)
-    scorer = _scorer(work, model, found, count)
-    read = Read(work.column_pairs(model, _UNIFORM), TrainingPairs())
     best = _best_known(spending.columns, spending.landmarks)
+    scorer = _scorer(work, model, found, count, best)
+    read = Read(work.column_pairs(model, _UNIFORM), TrainingPairs())
     last, done = None, 0
     for turn in range(scorer.rounds):
         if turn:
@@ -98,7 +98,11 @@ def refine(
 
 
 def _scorer(
-    work: LowRankStage, model: Model, found: Candidates, count: int
+    work: LowRankStage,
+    model: Model,
+    found: Candidates,
+    count: int,
+    best: NDArray[np.float32],
 ) -> Ranking | TwoScorers:
     """Return what learns from so many pairs which others look similar.
 
@@ -121,7 +125,7 @@ def _scorer(
     )
     correction.place(found)
     found.mixed = True  # more is learned where items take turns
-    return TwoScorers(correction, ranking)
+    return TwoScorers(correction, ranking, best)
 
 
 def put_under(model: Model, last: Last | None) -> Model:

@@ -1,9 +1,11 @@
-"""Two scorers: what orders the pairs that are read next better gets more of them.
+"""Two scorers: what finds an item's most similar better gets more of what is read.
 
 Items' own regressions say more where items differ in what makes their most similar, a
 few numbers for all items where they do not; neither is known before. So each chooses
-half of a round, and once one of them is surely ahead in putting an item's pairs in
-order, on pairs that neither had seen, it chooses them all.
+half of a round, and once one of them is surely ahead it chooses them all, until the
+other one is: on pairs that neither had seen, it has to put those that turned out to be
+among an item's ten most similar before the others. The order of these says nothing:
+where values are heavy-tailed, nearly all that is read lies far below the ten.
 """
 
 from typing import Any
@@ -12,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.matrix.entries import Entries
+from fewpairs.methods.auto.best_values import with_new
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.correcting import CorrectionScorer
-from fewpairs.methods.auto.couples import Couples, ahead
+from fewpairs.methods.auto.couples import ahead, hits_first
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.read import Read
 from fewpairs.model.correction import Correction
@@ -29,6 +32,8 @@ _SURE = 2.0  # standard errors
 class TwoScorers:
     """A correction, item by item, and a ranking, the same for all items.
 
+    ``best``: the largest values that were read of every item before, (n, 10).
+
     Attributes
     ----------
     rounds
@@ -37,17 +42,25 @@ class TwoScorers:
         Standard errors by which the correction was ahead on the pairs read last.
     """
 
-    def __init__(self, correction: CorrectionScorer, ranking: Ranking) -> None:
-        self._correction, self._ranking = correction, ranking
+    def __init__(
+        self,
+        correction: CorrectionScorer,
+        ranking: Ranking,
+        best: NDArray[np.float32],
+    ) -> None:
+        self._correction, self._ranking, self._best = correction, ranking, best
         self.rounds = correction.rounds
         self.lead = 0.0
         self._learned: int | None = None  # chosen pairs that both know
 
     def learn(self, read: Read, *, last: bool, label: str) -> None:
         """Compare both on what is new, then let both learn it."""
+        new = np.arange(len(read.chosen)) >= (self._learned or 0)
+        latest = read.chosen.some(new)
+        i, j = latest.inputs.i, latest.inputs.j
+        self._best = with_new(self._best, i, j, latest.values)
         if self._learned is not None:
-            new = np.arange(len(read.chosen)) >= self._learned
-            self._compare(read.chosen.some(new))
+            self._compare(latest)
         for scorer in (self._correction, self._ranking):
             scorer.learn(read, last=last, label=label)
         self._learned = len(read.chosen)
@@ -75,8 +88,11 @@ class TwoScorers:
 
     def _compare(self, new: TrainingPairs) -> None:
         inputs = new.inputs
-        couples = Couples.among(inputs.i, inputs.j)
-        if not len(couples):
-            return
-        said = [one.score(inputs) for one in (self._correction, self._ranking)]
-        self.lead = ahead(*(couples.agreement(new.values, score) for score in said))
+        item = np.concatenate([inputs.i, inputs.j])
+        hit = np.tile(new.values.astype(np.float32), 2) >= self._best[item, -1]
+        self.lead = ahead(
+            *(
+                hits_first(item, hit, np.tile(one.score(inputs), 2))
+                for one in (self._correction, self._ranking)
+            )
+        )

@@ -68,8 +68,9 @@ class _Sums(NamedTuple):
 class MixedEffects:
     """Gathers pairs part by part, then solves for β and b.
 
-    Memory: n·p numbers for p features, in single precision, and two per pair. Time: p² per pair once, then a product of an n×n matrix of two entries per
-    pair with a vector for every step.
+    Memory: n·p numbers for p features, in single precision, and two per pair. Time: p²
+    per pair once, then a product of an n×n matrix of two entries per pair with a vector
+    for every step.
     Values should have variance 1.
 
     Parameters
@@ -104,7 +105,8 @@ class MixedEffects:
         On all cores; sums are added up in the order of the pairs, so that they are the
         same on any number of them.
         """
-        size = min(_PAIRS, max(_FEWEST, len(y) // _AT_ONCE))  # of few pairs, too, by all
+        # Of few pairs, too, by all.
+        size = min(_PAIRS, max(_FEWEST, len(y) // _AT_ONCE))
         parts = [slice(start, start + size) for start in range(0, len(y), size)]
         for first in range(0, len(parts), _AT_ONCE):
             found: dict[int, _Sums] = {}

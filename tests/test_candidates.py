@@ -40,3 +40,17 @@ def test_a_round_reads_as_many_as_it_is_asked_for_and_none_twice():
     chosen = found.choose_by_several(known, [(15, None)], ahead=25)
     assert len(chosen) == 40
     assert len(set(zip(chosen.i.tolist(), chosen.j.tolist(), strict=True))) == 40
+
+
+def test_what_one_order_has_chosen_another_does_not_choose_by_its_other_item():
+    rng = np.random.default_rng(0)
+    known = Entries(20, symmetric=True)
+    partner = (np.arange(20)[:, None] + np.arange(1, 20)).astype(np.int32) % 20
+    score = rng.random((20, 20), dtype=np.float32)
+    score = np.take_along_axis(score + score.T, partner, axis=1)
+    found = Candidates(partner, score, score.copy(), rng.random((20, 19)))
+    # By one order an item's list has the pair, by the other its partner's list.
+    orders = [(30, found.cheap), (30, None), (30, found.cheap)]
+    chosen = found.choose_by_several(known, orders)
+    assert len(chosen) == 90
+    assert len(set(zip(chosen.i.tolist(), chosen.j.tolist(), strict=True))) == 90

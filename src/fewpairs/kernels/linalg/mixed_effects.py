@@ -29,7 +29,7 @@ _TURNS = 8  # of expectation-maximization
 _STEPS = 60  # of conjugate gradients
 _SMALL, _ABOUT = 1e-8, 1e-5  # squared residuals that end them, and all but the last
 _LEAST = 1e-4  # variance, as a share of that of the values, that noise has at least
-_PAIRS, _FEWEST = 1 << 14, 1 << 11  # whose features are made at once, at most; least
+_PAIRS = 1 << 14  # whose features are made at once
 _AT_ONCE = 16  # such parts, in threads, before their sums are added up
 _MANY = 20_000  # items whose products are worth several threads
 
@@ -105,9 +105,7 @@ class MixedEffects:
         On all cores; sums are added up in the order of the pairs, so that they are the
         same on any number of them.
         """
-        # Of few pairs, too, by all.
-        size = min(_PAIRS, max(_FEWEST, len(y) // _AT_ONCE))
-        parts = [slice(start, start + size) for start in range(0, len(y), size)]
+        parts = [slice(start, start + _PAIRS) for start in range(0, len(y), _PAIRS)]
         for first in range(0, len(parts), _AT_ONCE):
             found: dict[int, _Sums] = {}
 

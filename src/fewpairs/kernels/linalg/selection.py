@@ -9,7 +9,7 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 
 __all__ = ["largest", "largest_of_many", "places_among", "rows_of"]
 
-_ROWS = 1_024  # rows that a thread takes at a time
+_ROWS = 4_096  # rows that a thread takes at a time
 
 
 def rows_of(array: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:

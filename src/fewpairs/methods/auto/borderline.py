@@ -36,8 +36,8 @@ __all__ = [
 
 NEIGHBORS = 10  # the number wanted
 LOOKED_AT = 64  # candidates of an item that may be among them
-_ROWS = 1_024  # items looked at at once
-HALVINGS = 12  # of the range in which the level is sought
+_ROWS = 4_096  # items looked at at once
+HALVINGS = 8  # of the range in which the level is sought
 LOGISTIC = 1.702  # 1/(1 + exp(−1.702 z)) is within .01 of Φ(z)
 
 
@@ -66,7 +66,7 @@ def borderline(
 
     ``read`` are the ten largest values that were read of every item (`best_values`),
     ``errors`` those of the candidates' scores; ``sure``: whether chances are asked for
-    too. Price: O(n · 64) for each of 12 halvings, no evaluation.
+    too. Price: O(n · 64) for each of 8 halvings, no evaluation.
     """
     n, m = found.score.shape
     worth, chance = (

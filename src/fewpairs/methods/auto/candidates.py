@@ -1,6 +1,6 @@
 """Candidates: for every item, the partners that may be among its most similar."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,11 +74,13 @@ class Candidates:
         *,
         by: NDArray[Any] | None = None,
         mixed: bool | None = None,
+        but: Sequence[PairInputs] = (),
     ) -> PairInputs:
         """Return ``count`` unread pairs: every item's best, then its second best.
 
-        By score, or by another (n, m) array. Pairs once chosen are not offered again.
-        Fewer come where fewer are left. ``mixed``: how items take turns, if otherwise.
+        By score, or by another (n, m) array. Pairs once chosen are not offered again by
+        their item; ``but``: not by their other item either. Fewer come where fewer are
+        left. ``mixed``: how items take turns, if otherwise.
         """
         n, m = self.partner.shape
         score = self.score
@@ -86,6 +88,7 @@ class Candidates:
             score = np.where(np.isfinite(self.score), by, -np.inf)
         found = np.empty(0, dtype=np.int64)
         places = np.empty(0, dtype=np.int64)  # in the raveled arrays
+        before = [known.keys(part.i, part.j) for part in but]
         while len(found) < count:
             depth = min(m, int(2.2 * (count - len(found)) / n) + 2)
             top = _in_order(score, largest_of_many(score, depth))
@@ -99,10 +102,10 @@ class Candidates:
             if not len(item):
                 break
             other = self.partner.ravel()[place].astype(np.int64)
-            keys = np.minimum(item, other) * known.n + np.maximum(item, other)
+            keys = known.keys(item, other)
             read = ~known.unread(item, other)
-            if len(found):
-                read |= np.isin(keys, found)
+            if len(found) or before:
+                read |= np.isin(keys, np.concatenate([found, *before]))
             unread = np.flatnonzero(~read)
             first, same = _first_of_equals(keys[unread])
             chosen = np.sort(first)[: count - len(found)]
@@ -204,7 +207,7 @@ class Candidates:
         short = ahead - sum(map(len, chosen))
         for count, by in orders:
             wanted = count + short
-            chosen.append(self.choose(wanted, known, by=by))
+            chosen.append(self.choose(wanted, known, by=by, but=chosen))
             short = wanted - len(chosen[-1])
         return PairInputs.joined(chosen)
 

@@ -121,7 +121,7 @@ class CandidatesOnDevice:
         keys, places, short = [], [], 0
         for count, by in orders:
             wanted = count + short
-            found, at = self._chosen(wanted, read, by)
+            found, at = self._chosen(wanted, read, by, keys)
             self.taken += len(found)
             short = wanted - len(found)
             keys.append(found)
@@ -133,11 +133,12 @@ class CandidatesOnDevice:
         return PairInputs(*said)
 
     def _chosen(
-        self, count: int, read: ReadOnDevice, by: Any
+        self, count: int, read: ReadOnDevice, by: Any, before: list[torch.Tensor]
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return keys and places of unread pairs: every item's best, then its second.
 
-        As `Candidates.choose` does, by score or by another (n, m) tensor.
+        As `Candidates.choose` does, by score or by another (n, m) tensor. ``before``:
+        keys of pairs that were chosen already.
         """
         n, m = self.partner.shape
         found = torch.empty(0, dtype=torch.int64, device=self.device)
@@ -156,7 +157,8 @@ class CandidatesOnDevice:
                 break
             other = partner[place].long()
             keys = read.keys(item, other)
-            unread = ~(read.holds(item, other) | among(keys, found.sort().values))
+            had = torch.cat([found, *before]).sort().values
+            unread = ~(read.holds(item, other) | among(keys, had))
             flat[place[~unread]] = -torch.inf
             keys, place = keys[unread], place[unread]
             first, same = first_of_equals(keys)

@@ -118,7 +118,8 @@ class CandidatesOnDevice:
         What one of them has no more of, the next one adds.
         """
         read = ReadOnDevice(known, self.device)
-        keys, places, short = [], [], 0
+        keys: list[torch.Tensor] = []
+        places, short = [], 0
         for count, by in orders:
             wanted = count + short
             found, at = self._chosen(wanted, read, by, keys)

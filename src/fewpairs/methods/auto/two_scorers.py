@@ -5,7 +5,8 @@ few numbers for all items where they do not; neither is known before. So each ch
 half of a round, and once one of them is surely ahead it chooses them all, until the
 other one is: on pairs that neither had seen, it has to put those that turned out to be
 among an item's ten most similar before the others. The order of these says nothing:
-where values are heavy-tailed, nearly all that is read lies far below the ten.
+where values are heavy-tailed, nearly all that is read lies far below the ten. But what
+answers is to be right about them too, so there all couples of an item's pairs count.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.best_values import with_new
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.correcting import CorrectionScorer
-from fewpairs.methods.auto.couples import ahead, hits_first
+from fewpairs.methods.auto.couples import Couples, ahead, hits_first
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.read import Read
 from fewpairs.model.correction import Correction
@@ -38,8 +39,9 @@ class TwoScorers:
     ----------
     rounds
         How many there are.
-    lead
-        Standard errors by which the correction was ahead on the pairs read last.
+    lead, order
+        Standard errors by which the correction was ahead on the pairs read last: at
+        putting hits first, and at putting all pairs of an item in their order.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class TwoScorers:
     ) -> None:
         self._correction, self._ranking, self._best = correction, ranking, best
         self.rounds = correction.rounds
-        self.lead = 0.0
+        self.lead = self.order = 0.0
         self._learned: int | None = None  # chosen pairs that both know
 
     def learn(self, read: Read, *, last: bool, label: str) -> None:
@@ -81,18 +83,17 @@ class TwoScorers:
 
     def answer(self, read: Read) -> Correction | None:
         """Return the correction of all that was read, unless the ranking is ahead."""
-        if self.lead < -_SURE:
+        if self.order < -_SURE:
             return None
         self._correction.learn(read, last=True, label="last round")
         return self._correction.correction
 
     def _compare(self, new: TrainingPairs) -> None:
-        inputs = new.inputs
+        inputs, both = new.inputs, (self._correction, self._ranking)
+        said = [one.score(inputs) for one in both]
         item = np.concatenate([inputs.i, inputs.j])
         hit = np.tile(new.values.astype(np.float32), 2) >= self._best[item, -1]
-        self.lead = ahead(
-            *(
-                hits_first(item, hit, np.tile(one.score(inputs), 2))
-                for one in (self._correction, self._ranking)
-            )
-        )
+        self.lead = ahead(*(hits_first(item, hit, np.tile(x, 2)) for x in said))
+        couples = Couples.among(inputs.i, inputs.j)
+        if len(couples):
+            self.order = ahead(*(couples.agreement(new.values, x) for x in said))

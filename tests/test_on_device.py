@@ -30,6 +30,7 @@ from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.product_vectors import product_vectors
+from fewpairs.model.student import Student
 from fewpairs.similarity.priors import Prior
 
 torch = pytest.importorskip("torch", reason="needs the torch extra")
@@ -196,6 +197,23 @@ def test_a_correction_says_the_same(rng, options):
     found = scorer_on_device(bent, "cpu")(there).numpy()
     assert np.allclose(found, expected, atol=1e-5)
     assert np.std(found) > 0.1
+
+
+@pytest.mark.parametrize("with_prior", [True, False])
+def test_a_student_says_there_what_it_says_on_the_host(rng, with_prior):
+    inputs = a_model(rng).inputs(*rng.integers(N, size=(2, 500)))
+    if not with_prior:
+        inputs = PairInputs(inputs.i, inputs.j, inputs.base, None)
+    features = rng.standard_normal((N, 6))
+    student = Student.start(features, 3 + 2 * inputs.base, inputs.cheap, rng)
+    score = student.as_it_is("torch")
+    tensors = [x if x is None else torch.tensor(x) for x in inputs]
+    found = scorer_on_device(score, "cpu")(PairInputs(*tensors))
+    assert isinstance(found, torch.Tensor)
+    expected = student.pairs(inputs)
+    assert np.std(expected) > 0.01
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(score(inputs), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_scorer_that_knows_no_device_is_asked_on_the_host(rng):

@@ -88,8 +88,12 @@ def test_torch_predicts_the_same(monkeypatch):
     monkeypatch.setattr(torch_prediction, "_PAIRS", 16)  # in several pieces
     network = small_network()
     pairs = some_pairs(network, 50)
-    by_torch = torch_prediction.predictor(network)
+    by_torch = torch_prediction.TorchPredictor(network)
     np.testing.assert_allclose(by_torch(*pairs), predict(network, *pairs), atol=1e-5)
+    import torch
+
+    there = by_torch.there(*map(torch.tensor, pairs))
+    np.testing.assert_allclose(there.numpy(), predict(network, *pairs), atol=1e-5)
     assert len(by_torch(*some_pairs(network, 0))) == 0
 
 
@@ -97,7 +101,7 @@ def test_torch_predicts_the_same(monkeypatch):
 def test_torch_predicts_by_the_network_as_it_was():
     network = small_network()
     pairs = some_pairs(network, 50)
-    by_torch, before = torch_prediction.predictor(network), predict(network, *pairs)
+    by_torch, before = torch_prediction.TorchPredictor(network), predict(network, *pairs)
     network.last += 1
     np.testing.assert_allclose(by_torch(*pairs), before, atol=1e-5)
 

@@ -21,7 +21,7 @@ from fewpairs.model.trainers import best_here, trainer
 from fewpairs.model.training_pairs import TrainingPairs
 from fewpairs.similarity.priors import Prior
 
-__all__ = ["Student", "profiles"]
+__all__ = ["Student", "StudentThere", "profiles"]
 
 _DIRECTIONS = 96  # of the embeddings
 _PROFILES = 32  # of the landmarks' columns
@@ -107,27 +107,22 @@ class Student:
 
     def pairs(self, inputs: PairInputs) -> NDArray[np.float32]:
         """Return its predictions of pairs."""
-        return self.as_it_is("numpy")(inputs)
+        return self.by(partial(pair_network.predict, self.network), inputs)
 
     def as_it_is(self, by: str) -> Callable[[PairInputs], NDArray[np.float32]]:
         """Return its predictions of pairs, made where a trainer trained it.
 
         Those of torch are by the network as it is now; training on asks for others.
         """
-        predict: Callable[..., NDArray[np.float32]]
-        if by == "torch":
-            from fewpairs.kernels.pair_network.torch_prediction import predictor
+        return StudentThere(self) if by == "torch" else self.pairs
 
-            predict = predictor(self.network)
-        else:
-            predict = partial(pair_network.predict, self.network)
-
-        def pairs(inputs: PairInputs) -> NDArray[np.float32]:
-            i, j, base, cheap = inputs
-            scalars = np.stack(self._scalars(base, cheap), axis=1)
-            return self._scaled(predict(i, j, scalars))
-
-        return pairs
+    def by(
+        self, predict: Callable[..., NDArray[np.float32]], inputs: PairInputs
+    ) -> NDArray[np.float32]:
+        """Return predictions of pairs by what predicts as its network does."""
+        i, j, base, cheap = inputs
+        scalars = np.stack(self._scalars(base, cheap), axis=1)
+        return self._scaled(predict(i, j, scalars))
 
     def block(self, inputs: BlockInputs) -> NDArray[np.float32]:
         """Return its predictions of all rows with all columns."""
@@ -149,6 +144,32 @@ class Student:
         out *= np.float32(self.scale)
         out += np.float32(self.center)
         return out
+
+
+class StudentThere:
+    """A student as it is now, its network on torch's device."""
+
+    def __init__(self, student: Student) -> None:
+        from fewpairs.kernels.pair_network.torch_prediction import TorchPredictor
+
+        self._student = student
+        self._predictor = TorchPredictor(student.network)
+
+    def __call__(self, inputs: PairInputs) -> NDArray[np.float32]:
+        """Return its predictions of pairs."""
+        return self._student.by(self._predictor, inputs)
+
+    def there(self, inputs: PairInputs) -> Any:
+        """Return the same of pairs whose inputs are tensors on the device."""
+        import torch
+
+        of, (i, j, base, cheap) = self._student, inputs
+        scalars = [(base - of.center) / of.scale]
+        if of.cheap_scale and cheap is not None:
+            t = (cheap - of.cheap_center) / of.cheap_scale
+            scalars += [t, t * t]
+        out = self._predictor.there(i, j, torch.stack(scalars, dim=1))
+        return out.mul_(of.scale).add_(of.center)
 
 
 def profiles(C: NDArray[Any], prior: Prior | None) -> NDArray[np.float32]:

@@ -19,6 +19,7 @@ from fewpairs.model.curve import Curve
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.product_vectors import beside, narrowing
+from fewpairs.model.student import StudentThere
 
 __all__ = ["ItemsOnDevice", "curved", "scorer_on_device", "tensor"]
 
@@ -100,13 +101,15 @@ def scorer_on_device(
 ) -> Callable[[PairInputs], Any]:
     """Return what scores pairs whose inputs are on a device, as a scorer does.
 
-    A correction there, and what prior and low rank say. Any other scorer, such as a
-    student, is asked on the host, and goes to a GPU by itself where it can.
+    A correction there, a student that is there, and what prior and low rank say. Any
+    other scorer is asked on the host.
     """
     if isinstance(scorer, Correction):
         return _CorrectionOnDevice(scorer, device)
     if isinstance(scorer, attrgetter):
         return scorer
+    if isinstance(scorer, StudentThere):
+        return scorer.there
 
     def ask(inputs: Sequence[Any]) -> Any:
         arrays: list[Any] = [x if x is None else x.cpu().numpy() for x in inputs]

@@ -84,7 +84,7 @@ def views(model: Model) -> list[View]:
     signs = model.signature
     if signs is None:
         found.append(View(model.right, other=model.left))
-    elif model.correction is not None and model.correction.slopes is not None:
+    elif _sloped(model):
         found.append(View(*product_vectors(model)))
     elif model.features.shape[1]:
         found.append(View(model.features, signs))
@@ -94,6 +94,16 @@ def views(model: Model) -> list[View]:
         d = prior.vectors.shape[1]
         found.append(View(prior.vectors, np.full(d, -1.0) if falling else None))
     return found
+
+
+def _sloped(model: Model) -> bool:
+    """Tell whether a correction answers, and says how much prior and low rank count.
+
+    A student's most similar are found better by what counts among all pairs: on the
+    recipes .76 of the true ten are among 128, .68 by the slopes.
+    """
+    bent = model.correction
+    return model.student is None and bent is not None and bent.slopes is not None
 
 
 class Proposer:

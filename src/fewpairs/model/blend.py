@@ -1,4 +1,7 @@
-"""Blend: how far a student answers, by region, and how far prior and low rank do."""
+"""Blend: how far a student answers, by region, and how far closed forms do.
+
+These are prior and low rank, bent to what was read.
+"""
 
 from dataclasses import dataclass
 from typing import Any

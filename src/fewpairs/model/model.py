@@ -23,7 +23,7 @@ _BLOCK = 1 << 22  # entries predicted at once
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """K ≈ guard(correction(curve(prior) + low rank)), or guard(student).
+    """K ≈ guard(correction(curve(prior) + low rank)), or its blend with a student.
 
     Every method returns one. Each component but the low rank is optional, and the low
     rank may be of rank 0. A component that answers in place of prior and low rank, as
@@ -40,12 +40,11 @@ class Model:
     prior, curve
         A cheap similarity, and the curve that takes it to K's scale.
     correction
-        Bends what prior and low rank predict to what was read; not asked where there
-        is a student.
+        Bends what prior and low rank predict to what was read.
     student
-        Answers in place of prior and low rank where it is there; both are its inputs.
+        Answers in place of them where it is there; prior and low rank are its inputs.
     blend
-        How far the student answers and how far prior and low rank do, by region;
+        How far the student answers and how far the correction does, by region;
         ``None``: the student alone.
     guard
         Shrinks towards the mean what held-out pairs do not confirm, and clips.
@@ -174,11 +173,12 @@ class Model:
         if self.curve is None and self.student is None and self.correction is None:
             return self.low_rank.pairs(i, j)  # a prior that only proposes is not asked
         inputs = self.inputs(i, j)
+        bent = self.correction
+        base = inputs.base if bent is None else bent.pairs(inputs)
         if self.student is None:
-            bent = self.correction
-            return inputs.base if bent is None else bent.pairs(inputs)
-        scored = self.student.pairs(inputs).astype(inputs.base.dtype, copy=False)
-        return scored if self.blend is None else self.blend(scored, inputs.base)
+            return base
+        scored = self.student.pairs(inputs).astype(base.dtype, copy=False)
+        return scored if self.blend is None else self.blend(scored, base)
 
     def inputs(self, i: Indices, j: Indices) -> PairInputs:
         """Return what prior and low rank predict of pairs, and the prior alone."""
@@ -199,11 +199,11 @@ class Model:
     def _small_block(self, rows: Indices, columns: Indices) -> NDArray[Any]:
         inputs = self.block_inputs(rows, columns)
         out = inputs.base
+        if self.correction is not None:
+            out = self.correction.block(inputs)
         if self.student is not None:
             scored = self.student.block(inputs).astype(out.dtype, copy=False)
             out = scored if self.blend is None else self.blend(scored, out)
-        elif self.correction is not None:
-            out = self.correction.block(inputs)
         if self.guard is not None:
             out = self.guard.apply(out)
         if self.ceilings is not None:

@@ -212,7 +212,11 @@ class FewStage:
         words = [f"{each} read by what looked most similar"]
         words += filter(None, [worth(self.prior, i, j, values)])
         if trained is not None:
-            model = replace(model, student=trained.student)
+            if not self._across:
+                own.learn(read, last=True, label="")
+            model = replace(
+                model, student=trained.student, correction=own.correction
+            )
             blend = _blend(model, i[:held], j[:held], values[:held])
             model = replace(model, blend=blend)
             words.append(trained.words)
@@ -308,5 +312,6 @@ def _joined(
 def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend | None:
     if len(values) < 30 or model.student is None:
         return None
-    inputs = model.inputs(i, j)
-    return Blend.by(model.student.pairs(inputs), inputs.base, values)
+    inputs, bent = model.inputs(i, j), model.correction
+    base = inputs.base if bent is None else bent.pairs(inputs)
+    return Blend.by(model.student.pairs(inputs), base, values)

@@ -17,11 +17,17 @@ from fewpairs.similarity.priors import Prior
 
 __all__ = ["TrainedScorer"]
 
-# Rounds with a student, by purpose; of many items a round takes long on the cores.
-_ROUNDS = {"balanced": 16, "neighbors": 24, "entries": 8, "across": 16}
+# Rounds with a student and steps of each, by purpose. The more rounds, the better it is
+# known what to read; but of many items a round takes long on the cores.
+_ROUNDS = {
+    "balanced": (32, 125),
+    "neighbors": (48, 125),
+    "entries": (8, 250),
+    "across": (16, 250),
+}
 _ROUNDS["across, entries"] = _ROUNDS["entries"]
-_MANY, _ROUNDS_OF_MANY = 20_000, 8
-_STEPS, _LAST_STEPS = 250, 1_500
+_MANY, _FEWER_ROUNDS = 20_000, (8, 250)
+_LAST_STEPS = 1_500
 # As many times more steps as there are so many pairs, up to so many times, by trainer:
 # on a GPU they cost next to nothing.
 _MORE_STEPS = {"torch": (60_000, 8), "numpy": (250_000, 2)}
@@ -34,12 +40,17 @@ class TrainedScorer:
     expands, scores_all = 1, 4
 
     def __init__(
-        self, student: Student, timed: TimedTraining, times: int, rounds: int
+        self,
+        student: Student,
+        timed: TimedTraining,
+        times: int,
+        rounds: int,
+        steps: int,
     ) -> None:
         self.student = student
         self.rounds = rounds
         self._timed = timed
-        self._times = times
+        self._times, self._steps = times, steps
         self._pairs = 0
         self.score: Callable[[PairInputs], NDArray[Any]] = student.pairs
 
@@ -65,18 +76,18 @@ class TrainedScorer:
         by = trainer_of(oracle)
         each, most = _MORE_STEPS[by]
         times = min(max(1, pairs // each), most)
-        rounds = _ROUNDS[purpose]
+        rounds, steps = _ROUNDS[purpose]
         if spending.n > _MANY and by != "torch":
-            rounds = min(rounds, _ROUNDS_OF_MANY)
-        steps = times * (rounds * _STEPS + _LAST_STEPS)
-        timed = TimedTraining(student, oracle, seconds, steps, rng)
-        return cls(student, timed, times, rounds)
+            rounds, steps = _FEWER_ROUNDS
+        together = times * (rounds * steps + _LAST_STEPS)
+        timed = TimedTraining(student, oracle, seconds, together, rng)
+        return cls(student, timed, times, rounds, steps)
 
     def learn(self, training: Read, *, last: bool, label: str) -> None:
         """Train on what was read."""
         both = training.balanced()
         self._pairs = len(training.uniform) + len(training.chosen)
-        steps = self._times * (_LAST_STEPS if last else _STEPS)
+        steps = self._times * (_LAST_STEPS if last else self._steps)
         self._timed.train(both, steps, f" ({label})")
         self.score = self.student.as_it_is(self._timed.trainer)
 

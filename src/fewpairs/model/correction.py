@@ -1,7 +1,7 @@
 """Correction: what was read bends the predictions of prior and low rank."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,30 @@ from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
 
-__all__ = ["Correction"]
+__all__ = ["Correction", "Fade"]
 
 _STEP = 0.1  # standard deviations, over which slopes are taken
 
 
+class Fade(NamedTuple):
+    """h(b): the share that vectors of items have, which were fitted to the top mostly.
+
+    ``share`` up to ``low``, 1 from ``high`` on, linear between them.
+    """
+
+    low: float
+    high: float
+    share: float
+
+    @property
+    def line(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Its knots and levels."""
+        return np.array([self.low, self.high]), np.array([self.share, 1.0])
+
+
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """s(q) + t(c) + g·(v_i·f_j + v_j·f_i) in place of a prediction b.
+    """s(q) + t(c) + g·h·(v_i·f_j + v_j·f_i) in place of a prediction b.
 
     b is what prior and low rank say of a pair, c what the prior says alone, and
     q = b + m·g·(p(c) − b) goes a part of the way from b to p(c), the prior's curve.
@@ -40,6 +56,8 @@ class Correction:
         (n, d) arrays: f, a constant first, and v.
     curve, mixed
         p and m; without p, g goes by b alone, and q is b.
+    fade
+        h; ``None``: 1.
     slopes
         By how much the result rises where pairs are most similar, for each unit of the
         low rank and of the prior; ``None`` where nobody asked (`told_apart`).
@@ -55,6 +73,7 @@ class Correction:
     vectors: NDArray[np.float32]
     curve: Curve | None = None
     mixed: float = 0.0
+    fade: Fade | None = None
     slopes: tuple[float, float] | None = None
 
     def __call__(self, inputs: PairInputs) -> NDArray[Any]:
@@ -151,6 +170,8 @@ class Correction:
         by_prior = self._by_prior(base, cheap)
         gate = self._risen(base, by_prior, level)
         own *= gate
+        if self.fade is not None:
+            own *= broken_line(base, *self.fade.line)
         mixture = self._mixture(base, by_prior, gate)
         own += broken_line(mixture, self.base_knots, self.base_levels)
         if cheap is not None and len(self.cheap_knots):

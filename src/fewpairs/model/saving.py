@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.model.blend import Blend
-from fewpairs.model.correction import Correction
+from fewpairs.model.correction import Correction, Fade
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -211,8 +211,9 @@ def _write_correction(correction: Correction | None, put: Put) -> dict[str, Any]
         curve = correction.curve
         facts["curve"] = [curve.center, curve.scale, curve.coefficients.tolist()]
         facts["mixed"] = correction.mixed
-    if correction.slopes is not None:
-        facts["slopes"] = list(correction.slopes)
+    for name in ("fade", "slopes"):
+        if getattr(correction, name) is not None:
+            facts[name] = list(getattr(correction, name))
     return {"correction": facts}
 
 
@@ -224,12 +225,13 @@ def _read_correction(facts: dict[str, Any] | None, get: Get) -> Correction | Non
     if facts.get("curve") is not None:
         center, scale, coefficients = facts["curve"]
         curve = Curve(center, scale, np.array(coefficients))
-    slopes = facts.get("slopes")
+    slopes, fade = facts.get("slopes"), facts.get("fade")
     return Correction(
         **arrays,
         rise=facts["rise"],
         curve=curve,
         mixed=facts.get("mixed", 0.0),
+        fade=None if fade is None else Fade(*fade),
         slopes=None if slopes is None else tuple(slopes),
     )
 

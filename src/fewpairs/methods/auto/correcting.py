@@ -35,7 +35,7 @@ from fewpairs.methods.auto.cautious import (
 from fewpairs.methods.auto.couples import Couples, ahead
 from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
 from fewpairs.methods.auto.read import Read
-from fewpairs.model.correction import Correction
+from fewpairs.model.correction import Correction, Fade
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.model.training_pairs import TrainingPairs
@@ -56,6 +56,7 @@ _FEWER_ROUNDS, _FEW_PAIRS = 3, 30.0  # pairs per item, below which these will do
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
 _SLOPED = 8_000  # chosen pairs that tell slopes
+_BELIEVED = 20  # pairs that say so before any does: all of an item's vector counts
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
 _EARLIER = 0.5  # share of the pairs that the test of later ones is fitted to
 # Standard errors by which what changes orders must be ahead; may be behind, where so
@@ -96,6 +97,7 @@ class Correcting:
         self._features = np.hstack(parts).astype(np.float32, copy=False)
         self._rng = rng
         self._ridge: float | None = None
+        self._fade: Fade | None = None
         self.curve = None if always else curve
         self.levels: NDArray[np.float32] | None = None
         self._device: str | None = None  # where candidates are, and torch solves
@@ -218,13 +220,13 @@ class Correcting:
         if items is None and (anew or not ridge):
             before = (values - inputs.base) / scale
             usual = [mean_square(before[part]) for part in (is_chosen, ~is_chosen)]
-            ridge = self._ridge = self._shrinking(rows, is_chosen, usual)
+            ridge = self._ridge = self._shrinking(rows, is_chosen, usual, bent)
         ridge = _USUAL if items is not None and not ridge else ridge
         if ridge == 0 or ridge is None:
             return None
         if ridge < np.inf:
             vectors = rows.clipped().vectors([ridge], items)[0]
-            bent = replace(bent, vectors=bent.vectors + vectors)
+            bent = replace(bent, vectors=bent.vectors + vectors, fade=self._fade)
         return replace(
             bent,
             base_levels=bent.base_levels * scale + center,
@@ -233,7 +235,11 @@ class Correcting:
         )
 
     def _shrinking(
-        self, rows: ItemRegressions, is_chosen: NDArray[np.bool_], usual: list[float]
+        self,
+        rows: ItemRegressions,
+        is_chosen: NDArray[np.bool_],
+        usual: list[float],
+        bent: Correction,
     ) -> float:
         """Return the ridge that predicts left-out pairs best.
 
@@ -251,6 +257,7 @@ class Correcting:
         said = rows.clipped().some(~out).vectors(self._ridges, concerned)
         left = [tested.values - tested.said(vectors) for vectors in said]
         best, lowest = 0.0, np.inf if self._always else 0.0
+        self._fade = None
         for ridge, apart in zip(
             (np.inf, *self._ridges), (tested.values, *left), strict=True
         ):
@@ -260,11 +267,42 @@ class Correcting:
             )
             if missed < lowest and (ridge < np.inf or not self._always):
                 best, lowest = ridge, missed
+        if 0 < best < np.inf and not self._always:
+            form = tested.said(bent.vectors)
+            whole = tested.values + form
+            own = whole - left[self._ridges.index(best)]
+            self._fade = _fade(tested.inputs.base, whole, own, *groups)
         return best
 
 
 def _said(found: Correction | None, inputs: PairInputs) -> NDArray[Any]:
     return inputs.base if found is None else found.pairs(inputs)
+
+
+def _fade(
+    base: NDArray[Any],
+    values: NDArray[np.float32],
+    own: NDArray[np.float32],
+    is_chosen: NDArray[np.bool_],
+    is_random: NDArray[np.bool_],
+) -> Fade | None:
+    """Return how far items' vectors hold for what does not look similar.
+
+    They were fitted to what looked most similar, above all. Between the medians of
+    random and of chosen pairs their share rises to 1; by least squares of random pairs
+    that were left out.
+    """
+    low, high = (float(np.median(base[part])) for part in (is_random, is_chosen))
+    if not low < high:
+        return None
+    sure = np.interp(base[is_random], [low, high], [0.0, 1.0])
+    own, left = own[is_random], values[is_random] - sure * own[is_random]
+    rest = (1 - sure) * own
+    more = _BELIEVED * float(np.mean(rest**2))
+    size = float(rest @ rest) + more
+    if size == 0:
+        return None
+    return Fade(low, high, float(np.clip((rest @ left + more) / size, 0.0, 1.0)))
 
 
 def _of_items(

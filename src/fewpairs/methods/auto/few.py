@@ -43,7 +43,9 @@ _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 _ENOUGH = 400
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _SPIKY = 0.55  # of the variance
-_OWN = 12  # directions of the embeddings that every item has weights for
+# Directions of the embeddings that every item has weights for: fewest and most; so
+# many, and one more for so many pairs per item.
+_OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 5.0
 
 
 class FewStage:
@@ -188,7 +190,9 @@ class FewStage:
                 seconds=seconds,
                 rng=rng,
             )
-        features = beside(item_features(self.prior, _OWN, rng), profiles)
+        directions = _FIRST_OWN + self.per_item / _PAIRS_PER_OWN
+        own_ones = item_features(self.prior, int(np.clip(directions, *_OWN)), rng)
+        features = beside(own_ones, profiles)
         own = CorrectionScorer(
             features,
             n,

@@ -88,6 +88,8 @@ class _CorrectionOnDevice:
         level = torch.minimum(self._levels[i], self._levels[j])
         gate = ((top - level) * float(np.float32(1 / of.rise)) + 1).clamp_(0, 1)
         own *= gate
+        if of.fade is not None:
+            own *= broken_line(base, *of.fade.line)
         if top is not base:
             mixture = (mixture - base) * gate * of.mixed + base
         own += broken_line(mixture, of.base_knots, of.base_levels)

@@ -16,7 +16,7 @@ from fewpairs.types import Indices
 
 __all__ = ["LeftColumns", "columns_to_buy"]
 
-_DIRECTIONS = 12  # of what is left, that every item has weights for
+_DIRECTIONS = 48  # of what is left, that every item has weights for
 # Pairs per item from which on columns are bought beside scattered pairs: with a prior
 # that was given, and with one of texts, which needs more to be as good. The share of
 # what lies beyond that goes to them, and how many are worth fitting a core to.

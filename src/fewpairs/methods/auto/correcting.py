@@ -89,8 +89,9 @@ class Correcting:
         *,
         curve: Curve | None = None,
         always: bool = False,
+        fades: bool = True,
     ) -> None:
-        self._always = always
+        self._always, self._fades = always, fades and not always
         self._ridges = _RIDGES_ACROSS if always else _RIDGES
         ones = np.ones((n, 1), dtype=np.float32)
         parts = [ones] if features is None else [ones, features]
@@ -267,7 +268,7 @@ class Correcting:
             )
             if missed < lowest and (ridge < np.inf or not self._always):
                 best, lowest = ridge, missed
-        if 0 < best < np.inf and not self._always:
+        if 0 < best < np.inf and self._fades:
             form = tested.said(bent.vectors)
             whole = tested.values + form
             own = whole - left[self._ridges.index(best)]
@@ -333,8 +334,11 @@ class CorrectionScorer:
         curve: Curve | None = None,
         always: bool = False,
         per_item: float = np.inf,
+        fades: bool = True,
     ) -> None:
-        self._correcting = Correcting(features, n, rng, curve=curve, always=always)
+        self._correcting = Correcting(
+            features, n, rng, curve=curve, always=always, fades=fades
+        )
         self._curve = curve
         self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
         fewer = _FEWER_ROUNDS if per_item < _FEW_PAIRS else _ROUNDS

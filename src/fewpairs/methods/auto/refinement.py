@@ -121,7 +121,7 @@ def _scorer(
     of_columns = profiles(spending.columns, None)[:, :_DIRECTIONS]
     features = beside(directions, of_columns)
     correction = CorrectionScorer(
-        features, len(directions), spending.rng, curve=model.curve
+        features, len(directions), spending.rng, curve=model.curve, fades=False
     )
     correction.place(found)
     found.mixed = True  # more is learned where items take turns

@@ -1,5 +1,7 @@
 """Few evaluations per item: every budget helps, nothing is lost on the way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -212,9 +214,37 @@ def test_what_is_saved_answers_to_the_bit(case, tmp_path, student):
     K, prior = K[:300, :300], prior[:300]
     method = fp.Auto(student=student, student_seconds=2)
     approx = fp.approximate(None, K, method=method, budget=11 * 150, prior=prior)
+    assert approx.model.correction is not None
     approx.save(tmp_path / "run")
     again = fp.load(tmp_path / "run")
     assert np.array_equal(again.dense(), approx.dense())
+
+
+def test_how_far_items_vectors_hold_is_saved(case, tmp_path):
+    K, prior = case
+    approx = fp.approximate(None, K, budget=40 * N // 2, prior=prior)
+    approx.save(tmp_path / "run")
+    again = fp.load(tmp_path / "run")
+    assert again.model.correction.fade == approx.model.correction.fade
+    assert again.model.correction.fade.share < 1
+    assert np.array_equal(again.dense(), approx.dense())
+
+
+def test_a_trained_answer_blends_the_student_with_the_correction(case):
+    K, prior = case
+    method = fp.Auto(student=True, student_seconds=2)
+    model = fp.approximate(None, K, method=method, budget=5_000, prior=prior).model
+    model = replace(model, guard=None, ceilings=None)
+    bent, student = replace(model, student=None), replace(model, blend=None)
+    bare = replace(bent, correction=None)
+    i, j = np.random.default_rng(0).integers(N, size=(2, 2_000))
+    said = [one.pairs(i, j) for one in (student, bent, bare)]
+    assert np.std(said[1] - said[2]) > 0.02 * np.std(said[2]), "nothing is corrected"
+    together = model.pairs(i, j)
+    np.testing.assert_array_equal(together, model.blend(*said[:2]))
+    everything = np.arange(N)
+    block = model.block(everything, everything)
+    np.testing.assert_allclose(block[i, j], together, atol=1e-4)
 
 
 @pytest.mark.parametrize("student", [False, True])

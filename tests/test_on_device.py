@@ -24,7 +24,7 @@ from fewpairs.methods.auto.cautious import levels_by
 from fewpairs.methods.auto.correcting import Correcting
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.expansion import best_known, expand
-from fewpairs.model.correction import Correction
+from fewpairs.model.correction import Correction, Fade
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
@@ -185,6 +185,7 @@ def test_what_is_predicted_of_pairs_is_the_same(rng, of_curve):
         {},
         {"curve": None, "mixed": 0.0},
         {"mixed": 0.0},
+        {"fade": Fade(-0.5, 0.8, 0.3)},
         {"cheap_line": (np.empty(0), np.empty(0))},
     ],
 )
@@ -206,13 +207,14 @@ def test_a_student_says_there_what_it_says_on_the_host(rng, with_prior):
         inputs = PairInputs(inputs.i, inputs.j, inputs.base, None)
     features = rng.standard_normal((N, 6))
     student = Student.start(features, 3 + 2 * inputs.base, inputs.cheap, rng)
-    score = student.as_it_is("torch")
-    tensors = [x if x is None else torch.tensor(x) for x in inputs]
-    found = scorer_on_device(score, "cpu")(PairInputs(*tensors))
+    score, there = student.as_it_is("torch"), top_products.gpu() or "cpu"
+    tensors = [x if x is None else torch.tensor(x, device=there) for x in inputs]
+    found = scorer_on_device(score, there)(PairInputs(*tensors))
     assert isinstance(found, torch.Tensor)
     expected = student.pairs(inputs)
     assert np.std(expected) > 0.01
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
+    found = found.cpu().numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(score(inputs), expected, rtol=1e-4, atol=1e-5)
 
 

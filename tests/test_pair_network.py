@@ -92,8 +92,10 @@ def test_torch_predicts_the_same(monkeypatch):
     np.testing.assert_allclose(by_torch(*pairs), predict(network, *pairs), atol=1e-5)
     import torch
 
-    there = by_torch.there(*map(torch.tensor, pairs))
-    np.testing.assert_allclose(there.numpy(), predict(network, *pairs), atol=1e-5)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    there = by_torch.there(*(torch.tensor(part, device=device) for part in pairs))
+    there = there.cpu().numpy()
+    np.testing.assert_allclose(there, predict(network, *pairs), atol=1e-5)
     assert len(by_torch(*some_pairs(network, 0))) == 0
 
 
@@ -101,7 +103,8 @@ def test_torch_predicts_the_same(monkeypatch):
 def test_torch_predicts_by_the_network_as_it_was():
     network = small_network()
     pairs = some_pairs(network, 50)
-    by_torch, before = torch_prediction.TorchPredictor(network), predict(network, *pairs)
+    by_torch = torch_prediction.TorchPredictor(network)
+    before = predict(network, *pairs)
     network.last += 1
     np.testing.assert_allclose(by_torch(*pairs), before, atol=1e-5)
 

@@ -243,6 +243,52 @@ def test_a_correction_says_the_same_of_pairs_and_blocks(corrected):
     assert np.allclose(pairs, block[i, j], atol=1e-5)
 
 
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_vectors_of_items_count_as_far_as_random_pairs_say(everywhere):
+    """Items differ in the same way everywhere, or at the top alone."""
+    rng = np.random.default_rng(2)
+    n = 200
+    f = rng.standard_normal((n, 4)).astype(np.float32) / 2
+    own = rng.standard_normal((n, 4)) / 2
+    base = rng.standard_normal((n, n))
+    base = (base + base.T) / 2
+    there = 1.0 if everywhere else base > 0.7
+    truth = base + (own @ f.T + f @ own.T) * there
+    i, j = np.triu_indices(n, 1)
+    order = rng.permutation(len(i))
+    random, rest = order[:1_500], order[1_500:]
+    looked = base[i[rest], j[rest]]
+    # A few low ones were read as well: so items' vectors would count everywhere.
+    top = np.concatenate([rest[looked > 0.8], rest[looked < -0.8][:300]])
+
+    def pairs(at):
+        out = TrainingPairs()
+        inputs = PairInputs(i[at], j[at], base[i[at], j[at]], None)
+        out.add(inputs, truth[i[at], j[at]])
+        return out
+
+    unread = np.setdiff1d(rest, top)
+    unread = unread[np.abs(base[i[unread], j[unread]]) < 0.6]
+    at = i[unread], j[unread]
+
+    def missed(**options):
+        found = Correcting(f, n, np.random.default_rng(0), **options)
+        bent = found.fit(pairs(random), pairs(top))
+        said = bent.pairs(PairInputs(*at, base[at], None))
+        return bent.fade, np.mean((said - truth[at]) ** 2)
+
+    fade, faded = missed()
+    none, whole = missed(fades=False)
+    assert none is None
+    assert fade.low < 0.2 < 0.6 < fade.high
+    if everywhere:
+        assert fade.share > 0.8
+        assert faded < 1.1 * whole < 0.7 * np.mean((base[at] - truth[at]) ** 2)
+    else:
+        assert fade.share < 0.3
+        assert faded < 0.7 * whole
+
+
 def test_what_prior_and_low_rank_say_stays_where_nothing_betters_it():
     rng = np.random.default_rng(0)
     n, m = 300, 1_200

@@ -218,9 +218,7 @@ class FewStage:
         if trained is not None:
             if not self._across:
                 own.learn(read, last=True, label="")
-            model = replace(
-                model, student=trained.student, correction=own.correction
-            )
+            model = replace(model, student=trained.student, correction=own.correction)
             blend = _blend(model, i[:held], j[:held], values[:held])
             model = replace(model, blend=blend)
             words.append(trained.words)

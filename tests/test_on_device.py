@@ -319,6 +319,7 @@ def test_the_best_that_was_read_is_the_same(rng, lines):
     found = ON_DEVICE.with_new(there, *new).numpy()
     assert np.array_equal(found, with_new(best, *new))
     assert (found > best).any()
+    assert np.array_equal(ON_DEVICE.lowest(there), best[:, -1])
 
 
 @pytest.mark.parametrize("sure", [True, False])

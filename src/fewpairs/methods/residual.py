@@ -43,6 +43,7 @@ __all__ = [
     "fit",
     "learning_rate",
     "model_of",
+    "shapes",
 ]
 
 CENTERINGS = ("none", "constant", "additive")
@@ -135,13 +136,13 @@ def fit(
             centerings=centerings,
         )
         return _rescaled(unit, largest)
-    shapes = _shapes(prior, centerings)
+    possible = shapes(prior, centerings)
     errors: dict[Shape, float] = {}
-    shape, share = shapes[0], 1e-3
+    shape, share = possible[0], 1e-3
     if like is not None:
         shape, share, errors = like.shape, like.share, like.errors
-    elif len(S) >= FEWEST and (len(shapes) > 1 or mu is None):
-        shape, share, errors = choose(C, S, prior, shapes, rng)
+    elif len(S) >= FEWEST and (len(possible) > 1 or mu is None):
+        shape, share, errors = choose(C, S, prior, possible, rng)
     given = mu is not None
     parts = _whole(C, S, prior, shape, rng)
     values, vectors = symmetric_eigen(parts.core)
@@ -214,21 +215,22 @@ def learning_rate(
     half = most // 2
     if half < FEWEST:
         return 0.0
-    shapes = _shapes(prior, CENTERINGS)
+    possible = shapes(prior)
     few, many = (
-        min(choose(C[:, :s], S[:s], prior, shapes, rng)[2].values())
+        min(choose(C[:, :s], S[:s], prior, possible, rng)[2].values())
         for s in (half, most)
     )
     return 2 * float(np.log2(max(few, 1e-30) / max(many, 1e-30)))
 
 
-def _shapes(prior: Prior | None, centerings: Sequence[str]) -> list[Shape]:
-    shapes = [Shape(prior=False, centering=kind) for kind in centerings]
+def shapes(prior: Prior | None, centerings: Sequence[str] = CENTERINGS) -> list[Shape]:
+    """Return the shapes to choose from."""
+    out = [Shape(prior=False, centering=kind) for kind in centerings]
     if prior is not None:
         # The curve has a constant of its own.
         kinds = [kind for kind in centerings if kind != "none"] or ["constant"]
-        shapes += [Shape(prior=True, centering=kind) for kind in kinds]
-    return shapes
+        out += [Shape(prior=True, centering=kind) for kind in kinds]
+    return out
 
 
 # --- the parts, on all items --------------------------------------------------------

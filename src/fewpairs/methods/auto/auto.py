@@ -42,7 +42,7 @@ Purpose = Literal["balanced", "neighbors", "entries"]
 # first is larger by the factor below up to so many pairs per item, and falls to what it
 # is at the next number: columns tell less of the most similar than single pairs do.
 _MORE_REFINED, _UP_TO, _DOWN_TO = 1.3, 150.0, 180.0
-_REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.15, 0.3)}
+_REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.4, 0.3)}
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
@@ -67,19 +67,21 @@ _IN_RANGE = 1e-15, 1e15  # largest values that single precision can square safel
 class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
-    With a prior and fewer than some 110 evaluations per item and 6 % of the pairs (150
-    and 30 % without training where the prior says much, of 1,000 items or more 35 %;
-    250 and 9 % with a prior of texts), or too few for landmarks (`methods.auto.few`):
+    With a prior and fewer than some 110 evaluations per item and 6 % of the pairs
+    (untrained 150 and 30 %, of many items 35 %; with a prior of texts 250 and 9 %), or
+    too few for landmarks (`methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
        curve, the items' effects and a bilinear form. Without training there are more
        where the items' effects call for them, and a few landmarks' columns where these
-       are found to explain much of the rest; from 124 pairs per item on, many.
+       are found to explain much of the rest; from 124 pairs per item on, many, and
+       these alone where the prior is in their way.
     2. In rounds, a student (where evaluations are slow, or ``student=True``) or a
        correction in closed form learns from all that was read, and says which pairs to
        read next: mostly those of which it is in doubt whether they belong to an item's
        ten most similar (below 4 per item without a student, those that look most
-       similar), best of every item first. It answers in the end.
+       similar), best of every item first; the prior alone where that was right more
+       often than a correction. It answers in the end.
     3. Held-out random pairs say in which region the student is right.
 
     With more of them:
@@ -89,15 +91,14 @@ class Auto(Method):
     2. Where evaluations are slow (or ``student=True``), a student, a small network,
        learns from all pairs paid for, some of them random ones. Otherwise the budget
        buys more landmarks.
-    3. Refinement reads the pairs that look most similar, in rounds; each round's
-       values improve the next choice: with a prior by the correction that few
-       evaluations have, or by a ranking, whichever orders new pairs better; the first
-       answers in the end, too. It ends early where it finds nothing new. Beside a
-       student, a tenth of it goes by a prior that was found to help.
+    3. Refinement reads what looks most similar, in rounds: with a prior by the
+       correction that few evaluations have, or by a ranking, whichever orders new pairs
+       better. It ends early where it finds nothing new. Beside a student, a tenth of it
+       goes by a prior that was found to help.
 
-    In the end a guard compares the result with random pairs that the fit never saw,
-    shrinks it as far as they do not confirm it, and returns the prior's curve, or their
-    mean, if nothing else helps.
+    In the end a guard compares the result with random pairs that no fit has seen,
+    shrinks it as far as they do not confirm it, and returns the prior's curve or their
+    mean if nothing else helps.
 
     Evaluations: as many as the budget allows, at least a few hundred.
 
@@ -268,13 +269,10 @@ class Auto(Method):
         return guarded(spending, model, work.described, words, prior=work.prior)
 
     def _fit_few(self, stage: FewStage, rng: np.random.Generator) -> Model | None:
-        """Spend it on scattered pairs, where they come before landmarks; else None.
-
-        The stage's prior is then the one to go on with.
-        """
+        """Spend it on scattered pairs; ``None``: landmarks come first."""
         spending, oracle = stage.spending, stage.spending.oracle
         n, cost = oracle.n, oracle.cost
-        # Landmarks stay in reach, for a prior that says nothing.
+        # They stay in reach, for a prior that says nothing.
         beyond = spending.left - cost.lines(min(FEWEST_LANDMARKS, n))
         most = beyond if beyond >= 0 else spending.left
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
@@ -288,10 +286,11 @@ class Auto(Method):
         usual = usual or stage.per_item < min(_FEW[0], _FEW[1] * n)
         usual = (usual or stage.says_much) and not stage.is_spiky(_FEW_UNTRAINED[0])
         confirmed = bool(confirmed and (beyond < 0 or usual))
-        if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
-            confirmed = confirmed and not self._student_pays(spending)
         in_range = _in_range(stage.random()[2])
         stage.prior = prior
+        if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
+            trains = confirmed and self._student_pays(spending)
+            confirmed = confirmed and not (trains or stage.columns_alone())
         if in_range and (confirmed or beyond < 0):
             learns = confirmed and self._student_pays(spending)
             stage.prior = prior if confirmed else None
@@ -304,11 +303,11 @@ class Auto(Method):
                 random=random if same else None,
                 prior=prior,
                 tops=stage.foretold,
+                lead=stage.lead,
             )
         if beyond < 0:
             stage.draw(spending.left)
-            why = "values too large or small for anything else"
-            return mean_of(spending, stage.random()[2], why)
+            return mean_of(spending, stage.random()[2], "values of no usual size")
         return None
 
     def _few(self, cost: Cost, spending: Spending) -> bool:
@@ -317,7 +316,7 @@ class Auto(Method):
         They are with few evaluations per item and a prior, and where there are not
         enough for landmarks. A run that grows goes on as it began.
         """
-        lands = self.student is True or self.purpose == "entries"
+        lands = self.student is True
         fewer = lands or spending.n < _MANY
         if fewer and len(spending.landmarks) >= _PILOT_LANDMARKS:
             return False
@@ -332,8 +331,8 @@ class Auto(Method):
     def _few_limit(self, n: int, *, trains: bool, grown: int = 0) -> float:
         """Return the pairs per item up to which scattered pairs may come first.
 
-        ``grown``: what was paid for before items were added: as many as are few for all
-        are no large share of the pairs with new items, whose columns alone are left.
+        ``grown``: what was paid for before items were added: few for all are a small
+        share of the pairs with new items.
         """
         if self.prior is None:
             return 0.0

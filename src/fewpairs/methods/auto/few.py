@@ -14,13 +14,13 @@ from fewpairs.methods.auto.correcting import CorrectionScorer
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
-from fewpairs.methods.auto.left_columns import columns_to_buy
+from fewpairs.methods.auto.left_columns import columns_to_buy, do_without
 from fewpairs.methods.auto.pair_regression import PairRegression
 from fewpairs.methods.auto.prior_curve import mended
 from fewpairs.methods.auto.proposals import searching
 from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.reading_rounds import ReadingRounds
-from fewpairs.methods.auto.shares import random_share
+from fewpairs.methods.auto.shares import random_share, share_of_entries
 from fewpairs.methods.auto.spending import RANDOM, Spending
 from fewpairs.methods.auto.trained_scorer import TrainedScorer
 from fewpairs.methods.residual import with_features
@@ -41,8 +41,10 @@ _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 # Where the prior explains much half as many random pairs, or so many, will do.
 _ENOUGH = 400
+# Rounds at least where a few pairs carry the variance: each learns much from the last.
+_ROUNDS_OF_FEW = 5
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
-_SPIKY = 0.55  # of the variance
+_SPIKY, _HEAVY = 0.55, 0.65  # of the variance
 # Directions of the embeddings that every item has weights for: fewest and most; so
 # many, and one more for so many pairs per item.
 _OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 5.0
@@ -113,12 +115,19 @@ class FewStage:
         Then columns are bought to find out where spikes lie, not beside single pairs.
         Below so many pairs per item none are, whatever the values.
         """
-        if self.per_item < least:
-            return False
+        return self.per_item >= least and self._carried_by_few > _SPIKY
+
+    @property
+    def _heavy_tailed(self) -> bool:
+        return self._carried_by_few > _HEAVY
+
+    @property
+    def _carried_by_few(self) -> float:
+        """The share of the variance of random pairs that one in twenty carries."""
         values = np.asarray(self.random()[2], dtype=np.float64)
         squares = np.sort((values - values.mean()) ** 2)[::-1]
         few = float(squares[: max(1, len(squares) // 20)].sum())
-        return few > _SPIKY * float(squares.sum())
+        return few / (float(squares.sum()) or 1.0)
 
     def random(self) -> tuple[Indices, Indices, NDArray[Any]]:
         """Return the random pairs bought so far, and their values."""
@@ -139,6 +148,24 @@ class FewStage:
             return None
         said, values = zip(*self.rounds.foretold, strict=True)
         return np.concatenate(said), np.concatenate(values)
+
+    @property
+    def lead(self) -> float | None:
+        """By how much what predicted chosen pairs ordered them better than the prior.
+
+        In standard errors; ``None`` where a student did.
+        """
+        return None if self.rounds is None else self.rounds.lead
+
+    def columns_alone(self) -> bool:
+        """Buy columns where the budget is large; tell whether they do without a prior.
+
+        What is of low rank by itself is had from columns alone, and a prior's curve
+        would only add to that.
+        """
+        if self.spending.paid or self.prior is None or not self._buy_columns():
+            return False
+        return do_without(self.prior, self.spending)
 
     def draw(self, evaluations: int) -> None:
         """Buy random pairs for so many evaluations."""
@@ -201,6 +228,8 @@ class FewStage:
             always=self._across,
             per_item=self.per_item,
         )
+        if self._heavy_tailed and not self._across and self.per_item >= CLOSER:
+            own.rounds = max(own.rounds, _ROUNDS_OF_FEW)
         self.rounds = ReadingRounds(
             spending, self.purpose, self.per_item, good_prior=good_prior
         )
@@ -236,7 +265,9 @@ class FewStage:
         before, *rest = (len(part[2]) * spending.calls for part in self._drawn)
         had = sum(rest)
         told = self.says_much
-        share = random_share(self.purpose, self.per_item, told=told or not learns)
+        closed = not learns and self.purpose == "entries"
+        purpose = "balanced" if closed else self.purpose
+        share = random_share(purpose, self.per_item, told=told or not learns)
         good_prior = told and not learns and self.purpose != "across, entries"
         if good_prior:
             enough = _ENOUGH * spending.calls / (spending.left + had)
@@ -246,9 +277,14 @@ class FewStage:
         if self.prior is None:
             share = 1.0  # nothing proposes pairs
         least -= before + spending.reserve
-        self.draw(max(int(share * (spending.left + had)), least) - had)
+        everything = spending.left + had
+        self.draw(max(int(share * everything), least) - had)
         if not learns:
             self._look_closer()
+        # Where a few pairs carry the variance, reading these tells most of it.
+        if closed and not before and not self._heavy_tailed:
+            share = share_of_entries(self.per_item)
+            self.draw(int(share * everything) - (everything - spending.left))
         return good_prior
 
     def _with_hubs(
@@ -278,7 +314,8 @@ class FewStage:
             self.draw(look.evaluations(self.spending, len(values)))
         if self._buy_columns():
             return
-        self._tested = buy_landmarks(look, self.spending, self.per_item)
+        only = self.purpose == "entries"
+        self._tested = buy_landmarks(look, self.spending, self.per_item, entries=only)
         mark(self.spending.oracle.read, RANDOM, *self._tested)
 
     def _buy_columns(self) -> bool:

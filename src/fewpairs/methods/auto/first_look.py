@@ -36,13 +36,13 @@ _MUCH = 0.25  # share of what is left that makes it of low rank
 _FAR = 3.0  # standard deviations beyond which nothing is believed
 _TESTED, _LEAST_TESTED = 120, 80  # pairs whose items landmarks are read at
 _PILOT, _PRICE = 3, 0.05  # landmarks that are read there; share of the budget, at most
-_WORTH, _SHARE, _MOST = (
-    16.0,
-    0.06,
-    5,
-)  # pairs per item that allow for two landmarks; more
+# Pairs per item that allow for two landmarks; landmarks for each of them, and at most,
+# usually and where entries are all that counts.
+_WORTH, _SHARE, _MOST = 16.0, (0.15, 0.25), (5, 8)
 _USUAL = 3.0  # random pairs per item that are drawn in any case
-_RANDOM = 0.7  # share of the budget, at most, that they get
+# Share of the budget, at most, that they get: that of small budgets, and so many pairs
+# per item and a share, as more of them tell little that the most similar do not.
+_RANDOM, _NUMBER, _BESIDE = 0.7, 6.0, 0.07
 CLOSER, FEWEST = 8.0, 500  # pairs per item, random pairs, from which on to look
 
 
@@ -101,9 +101,9 @@ class FirstLook:
     def evaluations(self, spending: Spending, had: int) -> int:
         """Return for how much more of them to draw, beside ``had``."""
         more = max(0.0, self.pairs_per_item() - _USUAL) * self.n / 2
-        allowed = (
-            _RANDOM * (spending.left + had * spending.calls) - had * spending.calls
-        )
+        per_item = spending.per_item(spending.budget / spending.calls)
+        share = min(_RANDOM, _NUMBER / per_item + _BESIDE)
+        allowed = share * (spending.left + had * spending.calls) - had * spending.calls
         return int(max(0.0, min(more * spending.calls, allowed)))
 
     def tested(self, landmarks: Indices, evaluations: float) -> Indices:
@@ -165,12 +165,13 @@ def _missed(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def buy_landmarks(
-    look: FirstLook, spending: Spending, per_item: float
+    look: FirstLook, spending: Spending, per_item: float, *, entries: bool = False
 ) -> tuple[Indices, Indices]:
     """Buy landmarks where what the look leaves is of low rank.
 
     Returns the pairs that were read to find out. None are where there are landmarks
-    already, or where two would be a large part of the budget.
+    already, or where two would be a large part of the budget. ``entries``: whether
+    these are all that counts.
     """
     none = np.empty(0, dtype=np.int64)
     if len(spending.landmarks) or per_item < _WORTH:
@@ -180,9 +181,9 @@ def buy_landmarks(
     if not len(items):
         return none, none
     i, j = np.repeat(items, len(S)), np.tile(S, len(items))
-    entries = spending.read(i, j).reshape(-1, len(S))
-    if look.is_low_rank(items, S, entries):
-        number = min(max(2, round(_SHARE * per_item)), _MOST)
+    values = spending.read(i, j).reshape(-1, len(S))
+    if look.is_low_rank(items, S, values):
+        number = min(max(2, round(_SHARE[entries] * per_item)), _MOST[entries])
         spending.buy_landmarks(spending.oracle.cost.lines(number))
         # What was read of their columns is not paid for twice.
         again = len(items) * int(np.isin(S, spending.landmarks).sum())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import single_threaded
+from fewpairs.methods.auto.overclaiming import humbled
 from fewpairs.methods.auto.prior_curve import population, prior_curve
 from fewpairs.methods.auto.spending import Spending
 from fewpairs.model.curve import Curve
@@ -26,7 +27,10 @@ _FAR, _RARE = 3.0, 0.03  # times the range of most values, and the share beyond 
 _ENOUGH = 200  # random pairs, of which a few can be left aside
 # Standard errors of its slope at which nothing but the order of predictions is kept.
 _DOUBT = 1.5
-_LESS = 0.3  # slope below which the prior's curve says more, if it has one
+# Slope below which the prior's curve says more, if it has one: usually, and where the
+# prior alone put what was read in the better order. One that leaves nothing; standard
+# errors that make a lead.
+_LESS, _LESS_LED, _NOTHING, _SURE = 0.3, 0.7, 0.05, 2.0
 _KNEE, _FEWEST_TOPS = 0.98, 50  # quantile of random pairs; pairs above it that tell
 FEWEST_LANDMARKS = 4
 
@@ -42,6 +46,7 @@ def guarded(
     prior: Prior | None = None,
     in_order: bool = False,
     tops: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    lead: float | None = None,
 ) -> Model:
     """Shrink the result as far as random pairs do not confirm it.
 
@@ -49,9 +54,16 @@ def guarded(
     them; none where reading has left other pairs since. ``prior``: what orders the
     pairs where nothing predicts them; with ``in_order`` they stay in the model's order.
     ``tops``: what was predicted of pairs that were read for looking similar, before
-    they were, and their values.
+    they were, and their values; ``lead``: standard errors by which what predicted them
+    put them in a better order than the prior alone.
     """
-    i, j, truth = spending.last_pairs()
+    i, j, truth = last = spending.last_pairs()
+    values = truth if random is None else np.concatenate([truth, random[2]])
+    known, per_item = spending.oracle.read, spending.per_item(spending.budget)
+
+    def done(found: Model) -> Model:
+        return humbled(found, known, per_item / spending.calls, last, values)
+
     low, high = _range(spending)
     model = replace(model, guard=Guard(0.0, 1.0, low, high))
     guess = model.pairs(i, j).astype(np.float64)
@@ -63,7 +75,6 @@ def guarded(
     if random is not None and not _in_order(guess, truth):
         guard = None
     if guard is None:
-        values = truth if random is None else np.concatenate([truth, random[2]])
         if in_order:
             slope = _LITTLE * float(values.std()) / (float(guess.std()) or 1.0)
             mean = float(values.mean()) if len(values) else 0.0
@@ -73,7 +84,8 @@ def guarded(
             text = "; ".join(part for part in (described, *words, verdict) if part)
             return replace(model, guard=guard, words=text).lean()
         why = f"nothing predicts the pairs ({described})"
-        return _by_prior(mean_of(spending, values, why), prior, spending, described)
+        flat = mean_of(spending, values, why)
+        return done(_by_prior(flat, prior, spending, described))
     if random is not None and guard.offset != 0:
         # A few last pairs tell the level less well than all that were drawn.
         before = model.pairs(random[0], random[1]).astype(np.float64)
@@ -82,14 +94,27 @@ def guarded(
         guard = guard._replace(offset=level - guard.slope * at)
     if tops is not None and guard.slope < 1:
         guard = _with_knee(guard, guess, *tops)
-    if random is not None and max(guard.slope, guard.steep) < _LESS and not in_order:
-        flat = mean_of(spending, np.concatenate([truth, random[2]]), "")
+    if random is not None and not in_order and _is_lost(guard, lead):
+        flat = mean_of(spending, values, "")
         by_prior = _by_prior(flat, prior, spending, described)
         if by_prior.guard is not None:  # it has a curve
-            return by_prior
+            return done(by_prior)
     parts = [described, *words, verdict]
     text = "; ".join(part for part in parts if part)
-    return replace(model, guard=guard, words=text).lean()
+    return done(replace(model, guard=guard, words=text).lean())
+
+
+def _is_lost(guard: Guard, lead: float | None) -> bool:
+    """Tell whether so little of the predictions is confirmed that the prior says more.
+
+    Pairs at the top may be what confirms them; but where random pairs say nothing at
+    all, the prior alone would be confirmed there as well.
+    """
+    if lead is not None and lead < -_SURE:
+        return max(guard.slope, guard.steep) < _LESS_LED
+    if lead is not None and lead <= _SURE and guard.slope < _NOTHING:
+        return True
+    return max(guard.slope, guard.steep) < _LESS
 
 
 def _without_ceilings(

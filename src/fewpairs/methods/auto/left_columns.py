@@ -12,15 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods import residual
+from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.cross_validation import choose
+from fewpairs.similarity.priors import Prior
 from fewpairs.types import Indices
 
-__all__ = ["LeftColumns", "columns_to_buy"]
+__all__ = ["LeftColumns", "columns_to_buy", "do_without"]
 
 _DIRECTIONS = 48  # of what is left, that every item has weights for
 # Pairs per item from which on columns are bought beside scattered pairs: with a prior
 # that was given, and with one of texts, which needs more to be as good. The share of
 # what lies beyond that goes to them, and how many are worth fitting a core to.
 _FROM, _FROM_OF_TEXTS, _SHARE, _FEWEST = 95.0, 235.0, 0.55, 8
+# Times the error without a prior that it has with one that is in the way, and how
+# quickly errors fall where columns say much of each other (`residual.learning_rate`).
+_IN_THE_WAY, _LEARNING = 1.15, 0.35
 
 
 def columns_to_buy(per_item: float, *, of_texts: bool) -> int:
@@ -31,6 +37,23 @@ def columns_to_buy(per_item: float, *, of_texts: bool) -> int:
     beyond = per_item - (_FROM_OF_TEXTS if of_texts else _FROM)
     number = int(_SHARE * beyond / 2)
     return number if number >= _FEWEST else 0
+
+
+def do_without(prior: Prior, spending: Spending) -> bool:
+    """Tell whether columns say so much of each other that a prior is in the way.
+
+    By leaving out landmarks: with the prior errors are larger, and twice as many
+    columns lower them much (`fewpairs.methods.cross_validation`).
+    """
+    C, S, rng = spending.columns, spending.landmarks, spending.rng
+    errors = choose(C, S, prior, residual.shapes(prior), rng)[2]
+    by_prior, without = (
+        min(error for shape, error in errors.items() if shape.prior is there)
+        for there in (True, False)
+    )
+    if by_prior < _IN_THE_WAY * without:
+        return False
+    return residual.learning_rate(C, S, None, rng) > _LEARNING
 
 
 class LeftColumns(NamedTuple):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.auto.borderline import NEIGHBORS
 from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.couples import ahead, hits_first
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.first_places import FirstPlaces, best_of
 from fewpairs.methods.auto.proposals import searching
@@ -37,6 +38,9 @@ _DOUBTED, _SURE_AT_LAST, _IN_ANY_CASE = 4.0, 0.5, (0.15, 0.05)
 # Share of a round of two sets for what may be the first of its left item.
 _AHEAD = 0.5
 _LATEST = 3  # rounds that tell how far a student errs
+# Standard errors by which the prior alone has to put hits first more often than a
+# correction does, to choose all that is read next; items that tell.
+_SURE, _TELLING = 2.0, 1_000
 _HOPS = 6  # neighbors whose neighbors are proposed
 
 Orders = list[tuple[int, NDArray[Any] | None]]
@@ -93,6 +97,10 @@ class ReadingRounds:
     ----------
     first_places
         Of two sets, whether what was predicted to be first was.
+    lead
+        Standard errors by which a correction was ahead of the prior alone at putting
+        first what turned out to be among an item's most similar; ``None`` where nobody
+        compared them.
     foretold
         What a correction said of pairs before they were read, and their values.
     """
@@ -106,6 +114,7 @@ class ReadingRounds:
             self._by_prior = _BY_GOOD_PRIOR
         self._across = spending.oracle.cost.split is not None
         self.first_places = FirstPlaces()
+        self.lead: float | None = None
         self.foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
         # The prior of pairs, and by how much they were missed when they were read.
         self._missed: list[tuple[NDArray[Any], NDArray[Any]]] = []
@@ -142,6 +151,8 @@ class ReadingRounds:
             if not len(inputs):
                 break
             best = best_of(known) if self._across else None
+            if not (scorer.answers or self._across or spending.paid):
+                self._best_read(found)
             inputs, values = spending.take(inputs)
             if not len(inputs):
                 break
@@ -153,6 +164,8 @@ class ReadingRounds:
             if self._best is not None:
                 new = inputs.i, inputs.j, values
                 self._best = self._steps.with_new(self._best, *new)
+                if not scorer.answers:
+                    self._compare(inputs, values, said)
             done += len(inputs)
             read.chosen.add(inputs, values)
         del found  # of many items, as much as what is learned last needs
@@ -247,8 +260,11 @@ class ReadingRounds:
         Some by the prior alone. Of the others, once it is known how far a student errs,
         most where it is in doubt whether they belong to an item's most similar, and
         some at the top, so that the very first are exact. By a correction, where there
-        are enough of them for doubts, these, and in the end what is sure.
+        are enough of them for doubts, these, and in the end what is sure; but all by
+        the prior where that is ahead.
         """
+        if self.prior_leads and not trained:
+            return [(wanted, found.cheap)]
         doubts = errors and self._steps.borderline(
             found, self._best_read(found), errors, sure=last and not trained
         )
@@ -265,6 +281,29 @@ class ReadingRounds:
             orders.append((doubtful, doubts.worth))
             left -= doubtful
         return [*orders, (left, None)]
+
+    @property
+    def prior_leads(self) -> bool:
+        """Whether the prior alone put hits first more often than a correction did."""
+        return self.lead is not None and self.lead < -_SURE
+
+    def _compare(
+        self, inputs: PairInputs, values: NDArray[Any], said: NDArray[Any]
+    ) -> None:
+        """Compare a correction with the prior alone, by pairs that neither had seen.
+
+        The latest round that is sure of it tells who is ahead.
+        """
+        if inputs.cheap is None:
+            return
+        tenth = self._steps.lowest(self._best)
+        item = np.concatenate([inputs.i, inputs.j])
+        at = np.flatnonzero(item % max(1, len(tenth) // _TELLING) == 0)
+        item, pair = item[at], at % len(values)
+        hit = values.astype(np.float32)[pair] >= tenth[item]
+        lead = ahead(*(hits_first(item, hit, x[pair]) for x in (said, inputs.cheap)))
+        if abs(lead) > _SURE or self.lead is None:
+            self.lead = lead
 
     def _best_read(self, found: "AnyCandidates") -> Any:
         """Return the largest values that were read of every item so far."""

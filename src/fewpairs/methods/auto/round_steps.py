@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from fewpairs.kernels.linalg.top_products import gpu_memory
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.best_values import best_values, with_new
@@ -28,6 +30,8 @@ class RoundSteps(NamedTuple):
         See the functions of these names in NumPy, which are their twins.
     said
         Returns what a scorer says of pairs, on the host.
+    lowest
+        Returns the last of every row of the best values, on the host.
     """
 
     propose: Callable[..., Any]
@@ -36,6 +40,7 @@ class RoundSteps(NamedTuple):
     best_values: Callable[..., Any]
     with_new: Callable[..., Any]
     said: Callable[..., Any]
+    lowest: Callable[..., NDArray[Any]]
 
 
 def steps_by(by: str | None, model: Model, known: Entries, depth: int) -> RoundSteps:
@@ -57,8 +62,14 @@ def steps_by(by: str | None, model: Model, known: Entries, depth: int) -> RoundS
                 from fewpairs.methods.auto.steps_on_device import ON_DEVICE
 
                 return ON_DEVICE
-    return RoundSteps(propose, expand, borderline, best_values, with_new, _said)
+    return RoundSteps(
+        propose, expand, borderline, best_values, with_new, _said, _lowest
+    )
 
 
 def _said(scorer: Callable[[PairInputs], Any], inputs: PairInputs) -> Any:
     return scorer(inputs)
+
+
+def _lowest(best: NDArray[Any]) -> NDArray[Any]:
+    return best[:, -1]

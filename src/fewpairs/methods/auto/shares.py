@@ -2,7 +2,7 @@
 
 import math
 
-__all__ = ["random_share"]
+__all__ = ["random_share", "share_of_entries"]
 
 # Random pairs per item: so many, and a share of the budget, up to another share.
 _RANDOM = {
@@ -12,6 +12,9 @@ _RANDOM = {
     "across": (1.2, 0.08, 0.25),  # of two sets, where hubs are read beside (`hubs`)
     "across, entries": (2.0, 0.6, 0.9),
 }
+# Without training, pairs per item from which on that of entries falls, and how steeply:
+# items' effects are known by then, and exact values tell more.
+_KNOWN, _STEEP = 20.0, 0.3
 # Pairs per item from which to twice which the share grows, with their root.
 _LARGE = 30.0
 # The same where the prior alone does not say much: one more up to so many pairs per
@@ -36,4 +39,14 @@ def random_share(purpose: str, per_item: float, *, told: bool = True) -> float:
         share *= 1 + _GROWTH * (large - 1)
     if not told and not purpose.startswith("across"):
         most = max(most, _UNTOLD)
+    return min(most, number / max(per_item, 1e-9) + share)
+
+
+def share_of_entries(per_item: float) -> float:
+    """Return what random pairs and columns get where entries are all that counts.
+
+    Without training; with large budgets less.
+    """
+    number, share, most = _RANDOM["entries"]
+    share *= float(min(1.0, _KNOWN / max(per_item, 1e-9)) ** _STEEP)
     return min(most, number / max(per_item, 1e-9) + share)

@@ -52,9 +52,9 @@ _FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correct
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
 _ROUNDS, _ROUNDS_ACROSS, _SCORES_ALL = 4, 6, 3  # all are scored in every third
-# Rounds where all pairs are looked at, above and below so many pairs per item, and
-# below that; of more items, where each round finds candidates, one more.
-_EXACT_ROUNDS, _FEWER_ROUNDS, _FEW_PAIRS, _SCARCE = (3, 2), 3, 30.0, 4.0
+# Rounds below so many pairs per item; and from the third number to the fourth, where
+# all pairs are looked at: there no round is needed to find candidates.
+_FEWER_ROUNDS, _FEW_PAIRS, _SCARCE, _MANY_PAIRS = 3, 30.0, 4.0, 75.0
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
 _SLOPED = 8_000  # chosen pairs that tell slopes
@@ -344,8 +344,8 @@ class CorrectionScorer:
         self._curve = curve
         self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
         fewer = _FEWER_ROUNDS if per_item < _FEW_PAIRS else _ROUNDS
-        if n <= EXACT and _SCARCE <= per_item < np.inf:
-            fewer = _EXACT_ROUNDS[per_item < _FEW_PAIRS]
+        if n <= EXACT and _SCARCE <= per_item < _MANY_PAIRS:
+            fewer -= 1
         self.rounds, self.scores_all = _ROUNDS_ACROSS if always else fewer, _SCORES_ALL
         self.correction: Correction | None = None
         # Where all pairs are looked at, neighbors of neighbors add nothing to them.

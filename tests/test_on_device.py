@@ -11,7 +11,7 @@ import fewpairs as fp
 from fewpairs.kernels.linalg.mixed_effects import MixedEffects
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto import (
-    correcting,
+    correction_scorer,
     few,
     proposals,
     reading_rounds,
@@ -510,7 +510,7 @@ def test_a_whole_run_reads_what_it_reads_on_the_host(monkeypatch, per_item):
     """Torch on the cores stands in for the GPU, from the search to the choice."""
     monkeypatch.setattr(candidates_on_device, "NUMBERS", 1 << 24)
     monkeypatch.setattr(items_on_device, "_NUMBERS", 1 << 27)
-    for module in (proposals, correcting):
+    for module in (proposals, correction_scorer):
         monkeypatch.setattr(module, "EXACT", 500)
     monkeypatch.setattr(proposals, "gpu", lambda: "cuda")
     monkeypatch.setattr(few, "gpu", lambda: "cpu")

@@ -7,18 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.broken_line import broken_line
-from fewpairs.kernels.linalg.row_products import row_products
+from fewpairs.kernels.linalg.row_products import row_products, weighted_products
 from fewpairs.kernels.linalg.selection import rows_of
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import BlockInputs, PairInputs
+from fewpairs.types import Indices
 
-__all__ = ["Correction", "Fade"]
+__all__ = ["Correction", "Fade", "Form"]
 
 _STEP = 0.1  # standard deviations, over which slopes are taken
 
 
 class Fade(NamedTuple):
-    """h(b): the share that vectors of items have, which were fitted to the top mostly.
+    """h(b): the share of what was fitted to the most similar pairs above all.
 
     ``share`` up to ``low``, 1 from ``high`` on, linear between them.
     """
@@ -33,9 +34,40 @@ class Fade(NamedTuple):
         return np.array([self.low, self.high]), np.array([self.share, 1.0])
 
 
+class Form(NamedTuple):
+    """Σ_d w_d e_id e_jd: how much each direction of the prior counts at the top.
+
+    A prior says that all of them do alike: a cosine, or what a curve makes of it.
+
+    Attributes
+    ----------
+    features
+        (n, d) array: e.
+    weights
+        w, of the first directions; the others count nothing.
+    """
+
+    features: NDArray[np.float32]
+    weights: NDArray[np.float32]
+
+    def pairs(self, i: Indices, j: Indices) -> NDArray[np.float32]:
+        """Return what it says of pairs."""
+        return weighted_products(self.features, self.weights, i, j)
+
+    def times(self, factor: float) -> "Form":
+        """Return a multiple of it."""
+        return self._replace(weights=self.weights * np.float32(factor))
+
+    def block(self, rows: Indices, columns: Indices) -> NDArray[np.float32]:
+        """Return what it says of a block."""
+        left, right = rows_of(self.features, rows), rows_of(self.features, columns)
+        d = len(self.weights)
+        return np.asarray((left[:, :d] * self.weights) @ right[:, :d].T)
+
+
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """s(q) + t(c) + g·h·(v_i·f_j + v_j·f_i) in place of a prediction b.
+    """s(q) + t(c) + g·h·(v_i·f_j + v_j·f_i + w·(e_i∘e_j)) in place of a prediction b.
 
     b is what prior and low rank say of a pair, c what the prior says alone, and
     q = b + m·g·(p(c) − b) goes a part of the way from b to p(c), the prior's curve.
@@ -54,6 +86,10 @@ class Correction:
         From which b on g is 1, for every item; how far below that it begins to rise.
     features, vectors
         (n, d) arrays: f, a constant first, and v.
+    form
+        e and w, if there is one.
+    bulk
+        How far all of this is the answer in place of b where b is low; ``None``: it is.
     curve, mixed
         p and m; without p, g goes by b alone, and q is b.
     fade
@@ -75,6 +111,8 @@ class Correction:
     mixed: float = 0.0
     fade: Fade | None = None
     slopes: tuple[float, float] | None = None
+    form: Form | None = None
+    bulk: Fade | None = None
 
     def __call__(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the corrected predictions of pairs, as what scores them does."""
@@ -85,6 +123,8 @@ class Correction:
         i, j = inputs.i, inputs.j
         own = row_products(self.vectors, self.features, i, j)
         own += row_products(self.vectors, self.features, j, i)
+        if self.form is not None:
+            own += self.form.pairs(i, j)
         level = np.minimum(self.levels[i], self.levels[j])
         return self._bent(inputs.base, inputs.cheap, level, own)
 
@@ -124,6 +164,8 @@ class Correction:
         f, v = rows_of(self.features, rows), rows_of(self.vectors, rows)
         g, w = rows_of(self.features, columns), rows_of(self.vectors, columns)
         own = v @ g.T + f @ w.T
+        if self.form is not None:
+            own += self.form.block(rows, columns)
         level = np.minimum(self.levels[rows][:, None], self.levels[columns])
         return self._bent(inputs.base, inputs.cheap, level, own)
 
@@ -176,4 +218,8 @@ class Correction:
         own += broken_line(mixture, self.base_knots, self.base_levels)
         if cheap is not None and len(self.cheap_knots):
             own += broken_line(cheap, self.cheap_knots, self.cheap_levels)
+        if self.bulk is not None:
+            own -= base
+            own *= broken_line(base, *self.bulk.line)
+            own += base
         return own.astype(base.dtype, copy=False)

@@ -31,7 +31,8 @@ Array = NDArray[np.float32]
 def product_vectors(model: Model) -> tuple[Array, Array]:
     """Return (n, d) vectors V and signs s: V diag(s) Vᵀ ranks as the model does.
 
-    A correction says how much low rank and prior count (`Correction.slopes`).
+    A correction says how much low rank and prior count (`Correction.slopes`), and every
+    direction of the prior (`Correction.form`).
     """
     sides, signs = beside(model)
 
@@ -44,13 +45,20 @@ def product_vectors(model: Model) -> tuple[Array, Array]:
 
 
 def beside(model: Model) -> tuple[list[NDArray[Any]], NDArray[np.float64]]:
-    """Return what lies side by side, low rank and prior, and s for every column."""
+    """Return what lies side by side, and s for every column.
+
+    Low rank, prior, and the directions of a correction's form.
+    """
     of_low_rank, of_prior = _slopes(model)
     sides, prior = [model.left], model.prior
     signs = [of_low_rank * np.asarray(model.low_rank.signature)]
     if prior is not None and prior.vectors is not None and of_prior > 0:
         sides.append(prior.vectors)
         signs.append(np.full(prior.vectors.shape[1], of_prior))
+    form = None if model.correction is None else model.correction.form
+    if form is not None and len(form.weights):
+        sides.append(form.features[:, : len(form.weights)])
+        signs.append(form.weights.astype(np.float64))
     return sides, np.concatenate(signs)
 
 

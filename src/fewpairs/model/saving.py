@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fewpairs.errors import InputError
 from fewpairs.kernels.pair_network import network as pair_network
 from fewpairs.model.blend import Blend
-from fewpairs.model.correction import Correction, Fade
+from fewpairs.model.correction import Correction, Fade, Form
 from fewpairs.model.curve import Curve
 from fewpairs.model.guard import Guard
 from fewpairs.model.low_rank import LowRank
@@ -211,9 +211,13 @@ def _write_correction(correction: Correction | None, put: Put) -> dict[str, Any]
         curve = correction.curve
         facts["curve"] = [curve.center, curve.scale, curve.coefficients.tolist()]
         facts["mixed"] = correction.mixed
-    for name in ("fade", "slopes"):
+    for name in ("fade", "slopes", "bulk"):
         if getattr(correction, name) is not None:
             facts[name] = list(getattr(correction, name))
+    facts["form"] = correction.form is not None
+    if correction.form is not None:
+        put("correction-form-features", correction.form.features)
+        put("correction-form-weights", correction.form.weights)
     return {"correction": facts}
 
 
@@ -225,14 +229,23 @@ def _read_correction(facts: dict[str, Any] | None, get: Get) -> Correction | Non
     if facts.get("curve") is not None:
         center, scale, coefficients = facts["curve"]
         curve = Curve(center, scale, np.array(coefficients))
-    slopes, fade = facts.get("slopes"), facts.get("fade")
+    slopes, form = facts.get("slopes"), None
+    fade, bulk = (
+        None if facts.get(name) is None else Fade(*facts[name])
+        for name in ("fade", "bulk")
+    )
+    if facts.get("form"):  # folders from before have none
+        parts = ("features", "weights")
+        form = Form(*(get(f"correction-form-{part}") for part in parts))
     return Correction(
         **arrays,
         rise=facts["rise"],
         curve=curve,
         mixed=facts.get("mixed", 0.0),
-        fade=None if fade is None else Fade(*fade),
+        fade=fade,
+        bulk=bulk,
         slopes=None if slopes is None else tuple(slopes),
+        form=form,
     )
 
 

@@ -13,7 +13,10 @@ Get = Callable[[str], NDArray[Any]]
 _ROWS = 1 << 20  # numbers looked at at once
 _POSITIONS = ("landmarks", "left-map-landmarks", "right-map-landmarks", "held-out")
 # One row per item.
-_BY_ITEM = ("left", "right", "features", "prior", "proposer", "ceilings")
+_BY_ITEM = (
+    *("left", "right", "features", "prior", "proposer", "ceilings"),
+    "correction-form-features",
+)
 
 
 def check_saved_facts(index: dict[str, Any]) -> int:

@@ -46,12 +46,11 @@ _REFINED = {"balanced": (0.5, 0.6), "neighbors": (0.65, 0.7), "entries": (0.4, 0
 _PILOT = 0.25  # share of the budget that landmarks get before anything is decided
 _PILOT_LANDMARKS = 8  # that it should buy at least
 # Pairs per item, and share of all pairs, up to which scattered pairs come before
-# landmarks. Where the prior says much, up to more: with a prior of texts, and without
-# training unless entries are all that counts, as re-ranking then is hard to beat.
-_FEW, _FEW_OF_TEXTS, _FEW_UNTRAINED = (110.0, 0.06), (250.0, 0.09), (150.0, 0.3)
-# Items from which on, without training, scattered pairs come first up to this share of
-# all pairs, with more and more columns beside them: columns of fewer items are cheap.
-_MANY, _BESIDE_COLUMNS = 1_000, 0.35
+# landmarks with training, usually and with a prior of texts; and the share without
+# training, where there are more and more columns beside them.
+_FEW, _FEW_OF_TEXTS, _BESIDE_COLUMNS = (110.0, 0.06), (250.0, 0.09), 0.35
+_MANY = 1_000  # items
+_SPIKES = 150.0  # pairs per item, from which on it matters whether there are spikes
 _FEW_GROWN = 0.6  # of n, the same of a matrix that has grown: pairs per new item
 # Pairs; random ones that tell what a prior says, of many items and of fewer.
 _WORTH_ASKING, _ASKED_OF_MANY, _ASKED = 4_000, 600, 150
@@ -68,7 +67,7 @@ class Auto(Method):
     """The default: prior, row effects, damped core, student, refinement, guard.
 
     With a prior and fewer than some 110 evaluations per item and 6 % of the pairs
-    (untrained 150 and 30 %, of many items 35 %; with a prior of texts 250 and 9 %), or
+    (untrained 35 % of the pairs; trained with a prior of texts 250 and 9 %), or
     too few for landmarks (`methods.auto.few`):
 
     1. Random pairs, some three per item and a tenth of the budget, fit the prior's
@@ -278,14 +277,11 @@ class Auto(Method):
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
             # Most likely landmarks come first.
             most = min(most, (_ASKED if n < _MANY else _ASKED_OF_MANY) * cost.calls)
-        confirmed = stage.look(most)
+        confirmed = stage.look(most, alone=beyond < 0)
         prior = stage.prior  # of several, as what was read weighs them
-        if prior is not None and not (confirmed or prior.asked):
+        if prior is not None and not (confirmed or prior.asked or beyond < 0):
             prior = None
-        usual = n >= _MANY or spending.paid
-        usual = usual or stage.per_item < min(_FEW[0], _FEW[1] * n)
-        usual = (usual or stage.says_much) and not stage.is_spiky(_FEW_UNTRAINED[0])
-        confirmed = bool(confirmed and (beyond < 0 or usual))
+        confirmed = confirmed and (beyond < 0 or not stage.is_spiky(_SPIKES))
         in_range = _in_range(stage.random()[2])
         stage.prior = prior
         if stage.per_item >= self._few_limit(n, trains=True, grown=spending.paid):
@@ -337,11 +333,9 @@ class Auto(Method):
         if self.prior is None:
             return 0.0
         limits = [_FEW if self.prior.lexical is None else _FEW_OF_TEXTS]
-        limits += [] if trains else [_FEW_UNTRAINED]
         if grown:
-            return max(_FEW_GROWN * n, *(most for most, _ in limits))
-        if n >= _MANY and not trains:
-            limits.append((math.inf, _BESIDE_COLUMNS))
+            return max(_FEW_GROWN * n, *(most for most, _ in limits), _SPIKES)
+        limits += [] if trains else [(math.inf, _BESIDE_COLUMNS)]
         return max(min(most, share * n) for most, share in limits)
 
     def for_new_items(

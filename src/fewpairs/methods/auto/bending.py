@@ -18,7 +18,7 @@ from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.methods.auto.cautious import levels_of
 from fewpairs.methods.auto.item_regressions import mean_square
 from fewpairs.methods.auto.knots import hats, knots_of
-from fewpairs.model.correction import Correction
+from fewpairs.model.correction import Correction, Form
 from fewpairs.model.pair_inputs import PairInputs
 from fewpairs.types import Indices
 
@@ -28,6 +28,7 @@ _RISE = 0.3  # of the spread of random pairs, over which an item's vector comes 
 _RIDGE = 1e-3
 _TOLD = 20_000  # pairs of either kind that curves are fitted to, at most
 _CHUNK = 1 << 14  # pairs whose features are made at once
+_PAIRS_PER_DIRECTION = 60  # at least
 _CONSTANT = 10.0  # ridge of a constant per item
 _TURNS, _STEPS = 2, 4  # of curves and constants; towards the constants
 _OUTLYING = 4.0  # standard deviations that a constant believes
@@ -88,28 +89,33 @@ def bent_to(
     y: NDArray[np.float32],
     is_chosen: NDArray[np.bool_],
     *,
+    directions: NDArray[np.float32],
     apart: bool = True,
 ) -> Correction:
-    """Return both curves, and a diagonal form of the features.
+    """Return both curves, and a diagonal form of the ``directions``.
 
-    ``apart``: whether what is constant in an item's pairs is kept apart from them.
+    ``apart``: whether what is constant in an item's pairs is kept apart from them; and
+    whether no more directions count than there are pairs to tell.
     """
     some = [_some(np.flatnonzero(part)) for part in (is_chosen, ~is_chosen)]
+    d = directions.shape[1]
+    if apart:
+        d = min(d, sum(map(len, some)) // _PAIRS_PER_DIRECTION)
     bent = _straight(features, inputs, some, is_chosen)
+    form = Form(directions, np.zeros(d, dtype=np.float32))
+    bent = replace(bent, form=form)
     parts = [_Kind.of(bent, inputs.some(part), y[part]) for part in some]
     constants = np.zeros(len(features), dtype=np.float32)
     weights = _solved(parts, constants)
     for _ in range(_TURNS if apart else 0):
         constants = _constants(weights, parts, constants)
         weights = _solved(parts, constants)
-    f = bent.features
-    s, t = len(bent.base_knots), len(weights) - f.shape[1] + 1
-    form = np.concatenate([[0.0], weights[t:]]).astype(np.float32)
+    s, t = len(bent.base_knots), len(weights) - d
     return replace(
         bent,
         base_levels=weights[:s],
         cheap_levels=np.concatenate([[0.0], weights[s:t]])[: len(bent.cheap_knots)],
-        vectors=f * (form * np.float32(0.5)),
+        form=form._replace(weights=weights[t:].astype(np.float32)),
     )
 
 
@@ -195,10 +201,10 @@ def _design(bent: Correction, inputs: PairInputs) -> NDArray[np.float32]:
     parts = [hats(inputs.base, bent.base_knots)]
     if inputs.cheap is not None and len(bent.cheap_knots):
         parts.append(hats(inputs.cheap, bent.cheap_knots)[:, 1:])
-    f = bent.features[:, 1:]
-    gate = bent.opened(inputs)
-    a, b = (np.take(f, ends, axis=0) for ends in (inputs.i, inputs.j))
-    a *= b
-    a *= gate[:, None]
-    parts.append(a)
+    if bent.form is not None:
+        f, d = bent.form.features, len(bent.form.weights)
+        a, b = (np.take(f, ends, axis=0)[:, :d] for ends in (inputs.i, inputs.j))
+        a *= b
+        a *= bent.opened(inputs)[:, None]
+        parts.append(a)
     return np.hstack(parts)

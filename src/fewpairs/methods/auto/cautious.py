@@ -11,7 +11,7 @@ count for more or for less, and the prior alone for more or less: half of each i
 far from the better of both.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from fewpairs.model.training_pairs import TrainingPairs
 __all__ = [
     "NEAR",
     "TELLING",
+    "Halfway",
     "as_high",
     "as_steep",
     "cautious",
@@ -49,6 +50,19 @@ TELLING = 500  # items whose candidates tell how far they differ
 _STEEPEST = 8.0  # times as steep as it was
 _PER_KNOT = 20  # pairs, at least
 _CURVED = 100_000  # pairs of either kind that tell the curve, at most
+
+
+@dataclass(frozen=True, eq=False)
+class Halfway:
+    """½ b + ½ p: what looks similar while nothing is known but random pairs."""
+
+    curve: Curve
+
+    def __call__(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return what it says of pairs."""
+        by_prior = self.curve(np.asarray(inputs.cheap))
+        both = inputs.base + by_prior.astype(inputs.base.dtype, copy=False)
+        return np.asarray(both / 2)
 
 
 def share_of_base(

@@ -12,17 +12,14 @@ tens of thousands tell it as well as millions do.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fewpairs.kernels.linalg.blas_threads import single_threaded
-from fewpairs.kernels.linalg.top_products import EXACT
 from fewpairs.methods.auto.bending import bent_to
+from fewpairs.methods.auto.bulk import share_of_others
 from fewpairs.methods.auto.candidates import Candidates
 from fewpairs.methods.auto.cautious import (
     TELLING,
@@ -32,9 +29,14 @@ from fewpairs.methods.auto.cautious import (
     levels_by,
     share_of_base,
 )
-from fewpairs.methods.auto.couples import Couples, ahead
+from fewpairs.methods.auto.couples import (
+    Couples,
+    ahead,
+    best_of_items,
+    ends_of_some,
+    hits_first,
+)
 from fewpairs.methods.auto.item_regressions import ItemRegressions, mean_square
-from fewpairs.methods.auto.read import Read
 from fewpairs.model.correction import Correction, Fade
 from fewpairs.model.curve import Curve
 from fewpairs.model.pair_inputs import PairInputs
@@ -43,28 +45,24 @@ from fewpairs.model.training_pairs import TrainingPairs
 if TYPE_CHECKING:
     from fewpairs.methods.auto.candidates_on_device import AnyCandidates
 
-__all__ = ["Correcting", "CorrectionScorer"]
+__all__ = ["FEWEST", "Correcting"]
 
-_FEWEST = 250  # pairs of either kind that tell more than prior and low rank
+FEWEST = 250  # pairs of either kind that tell more than prior and low rank
 # Quantiles of the candidates' priors, and how many of these tell them.
 _PLACES, _LOOKED_AT = np.linspace(0.01, 1, 50), 40_000
-_FEWEST_CHOSEN = 60  # of those that looked most similar, for a cautious correction
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
-_ROUNDS, _ROUNDS_ACROSS, _SCORES_ALL = 4, 6, 3  # all are scored in every third
-# Rounds below so many pairs per item; and from the third number to the fourth, where
-# all pairs are looked at: there no round is needed to find candidates.
-_FEWER_ROUNDS, _FEW_PAIRS, _SCARCE, _MANY_PAIRS = 3, 30.0, 4.0, 75.0
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
 _USUAL = 4.0  # of them, before one was chosen
-_SLOPED = 8_000  # chosen pairs that tell slopes
 _BELIEVED = 20  # pairs that say so before any does: all of an item's vector counts
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
+_TELLING_ITEMS = 4_000  # whose later pairs tell which order is the better one
+_MANY_EACH = 45.0  # pairs per item, above which items' features are learned from them
 _EARLIER = 0.5  # share of the pairs that the test of later ones is fitted to
-# Standard errors by which what changes orders must be ahead; may be behind, where so
-# many pairs per item that looked most similar tell the order of each row; how many of
-# them need no test, and how many are enough to go by in choosing what to read.
-_PROVEN, _BEHIND, _PLENTY, _UNTESTED, _EARLY = 3.0, -3.5, 6.0, 30.0, 5.0
+# Standard errors by which what changes orders must be ahead, unless so many pairs per
+# item that looked most similar tell the order of each row; how many of them need no
+# test, and how many are enough to go by in choosing what to read.
+_PROVEN, _PLENTY, _UNTESTED, _EARLY = 3.0, 6.0, 30.0, 5.0
 
 
 class Correcting:
@@ -92,12 +90,14 @@ class Correcting:
         curve: Curve | None = None,
         always: bool = False,
         fades: bool = True,
+        directions: NDArray[np.float32] | None = None,
     ) -> None:
         self._always, self._fades = always, fades and not always
         self._ridges = _RIDGES_ACROSS if always else _RIDGES
         ones = np.ones((n, 1), dtype=np.float32)
         parts = [ones] if features is None else [ones, features]
         self._features = np.hstack(parts).astype(np.float32, copy=False)
+        self._directions = self._features[:, 1:] if directions is None else directions
         self._rng = rng
         self._ridge: float | None = None
         self._fade: Fade | None = None
@@ -120,32 +120,35 @@ class Correcting:
         self, uniform: TrainingPairs, chosen: TrainingPairs, anew: bool
     ) -> bool:
         """Tell whether curves may change the order of an item's partners."""
-        if min(len(uniform), len(chosen)) < _FEWEST:
+        if min(len(uniform), len(chosen)) < FEWEST:
             return False
         per_item = 2 * len(chosen) / len(self._features)
         if not anew or per_item > _UNTESTED:
             return per_item > _EARLY
-        needed = _BEHIND if per_item > _PLENTY else _PROVEN
+        needed = 0.0 if per_item > _PLENTY else _PROVEN
         return self._ahead_by(uniform, chosen) > needed
 
     def _ahead_by(self, uniform: TrainingPairs, chosen: TrainingPairs) -> float:
-        """Return by how many standard errors curves put later pairs in better order.
+        """Return by how many standard errors curves put the best of later pairs first.
 
         What was read first looked more similar than what was read last, as that does
-        than what stays unread: curves must hold on the way down.
+        than what stays unread: curves must hold on the way down. The best one of every
+        item: of the others the order may be told well by what says nothing of it.
         """
         later = np.arange(len(chosen)) >= _EARLIER * len(chosen)
         told, left_out = chosen.some(~later), chosen.some(later)
         inputs, values = left_out.inputs, left_out.values
-        couples = Couples.among(inputs.i, inputs.j)
-        if not len(couples) or self.curve is None:
+        n = len(self._features)
+        item, pair = ends_of_some(inputs.i, inputs.j, max(1, n // _TELLING_ITEMS))
+        if not len(item) or self.curve is None:
             return 0.0
-        concerned = np.zeros(len(self._features), dtype=bool)
-        for pairs in (couples.first, couples.second):
-            concerned[inputs.i[pairs]] = concerned[inputs.j[pairs]] = True
+        best = best_of_items(item, values[pair])
+        told_of = np.zeros(n, dtype=bool)
+        for ends in (inputs.i, inputs.j):
+            told_of[ends[pair]] = True
         both = (
-            self._bent(uniform, told, items=concerned),
-            self._kept(uniform, told, self.curve, concerned),
+            self._bent(uniform, told, items=told_of),
+            self._kept(uniform, told, self.curve, told_of),
         )
         said = [_said(one, inputs) for one in both]
         bulk = [
@@ -153,8 +156,7 @@ class Correcting:
         ]
         if bulk[0] > _WORSE * bulk[1]:
             return -np.inf
-        bold, careful = (couples.agreement(values, score) for score in said)
-        return ahead(bold, careful)
+        return ahead(*(hits_first(item, best, score[pair]) for score in said))
 
     def _kept(
         self,
@@ -216,7 +218,14 @@ class Correcting:
         is_chosen = np.arange(len(values)) >= len(uniform)
         center, scale = float(values.mean()), float(values.std()) or 1.0
         y = ((values - center) / scale).astype(np.float32)
-        bent = bent_to(self._features, inputs, y, is_chosen, apart=not self._always)
+        bent = bent_to(
+            self._features,
+            inputs,
+            y,
+            is_chosen,
+            directions=self._directions,
+            apart=not self._always,
+        )
         some = _of_items(items, inputs, y)
         rows = ItemRegressions.left_by(bent, *some, self._device)
         ridge = self._ridge
@@ -228,13 +237,20 @@ class Correcting:
         if ridge == 0 or ridge is None:
             return None
         if ridge < np.inf:
-            vectors = rows.clipped().vectors([ridge], items)[0]
-            bent = replace(bent, vectors=bent.vectors + vectors, fade=self._fade)
+            rows = rows.clipped()
+            vectors = rows.vectors([ridge], items)[0]
+            each = 2 * int(is_chosen.sum()) / len(vectors)
+            if items is None and each > _MANY_EACH and not self._always:
+                rows, vectors = rows.learned(vectors, ridge)
+            bent = replace(
+                bent, features=rows.features, vectors=vectors, fade=self._fade
+            )
         return replace(
             bent,
             base_levels=bent.base_levels * scale + center,
             cheap_levels=bent.cheap_levels * scale,
             vectors=bent.vectors * np.float32(scale),
+            form=bent.form and bent.form.times(scale),
         )
 
     def _shrinking(
@@ -271,7 +287,8 @@ class Correcting:
             if missed < lowest and (ridge < np.inf or not self._always):
                 best, lowest = ridge, missed
         if 0 < best < np.inf and self._fades:
-            form = tested.said(bent.vectors)
+            i, j = tested.inputs.i, tested.inputs.j
+            form = 0 if bent.form is None else tested.gate * bent.form.pairs(i, j)
             whole = tested.values + form
             own = whole - left[self._ridges.index(best)]
             self._fade = _fade(tested.inputs.base, whole, own, *groups)
@@ -299,13 +316,10 @@ def _fade(
     if not low < high:
         return None
     sure = np.interp(base[is_random], [low, high], [0.0, 1.0])
-    own, left = own[is_random], values[is_random] - sure * own[is_random]
-    rest = (1 - sure) * own
-    more = _BELIEVED * float(np.mean(rest**2))
-    size = float(rest @ rest) + more
-    if size == 0:
+    if not own[is_random].any():
         return None
-    return Fade(low, high, float(np.clip((rest @ left + more) / size, 0.0, 1.0)))
+    share = share_of_others(sure, own[is_random], values[is_random], _BELIEVED)
+    return Fade(low, high, share)
 
 
 def _of_items(
@@ -316,63 +330,3 @@ def _of_items(
         return inputs, y
     part = items[inputs.i] | items[inputs.j]
     return inputs.some(part), y[part]
-
-
-class CorrectionScorer:
-    """Scores pairs by a correction of prior and low rank, fitted anew in every round.
-
-    Evaluations are quick where nothing is trained: so should this be. ``per_item``: how
-    many pairs per item there are in all.
-    """
-
-    answers = False  # it is fitted once more in the end, and anew
-
-    def __init__(
-        self,
-        features: NDArray[np.float32] | None,
-        n: int,
-        rng: np.random.Generator,
-        *,
-        curve: Curve | None = None,
-        always: bool = False,
-        per_item: float = np.inf,
-        fades: bool = True,
-    ) -> None:
-        self._correcting = Correcting(
-            features, n, rng, curve=curve, always=always, fades=fades
-        )
-        self._curve = curve
-        self._fewest = _FEWEST if always or curve is None else _FEWEST_CHOSEN
-        fewer = _FEWER_ROUNDS if per_item < _FEW_PAIRS else _ROUNDS
-        if n <= EXACT and _SCARCE <= per_item < _MANY_PAIRS:
-            fewer -= 1
-        self.rounds, self.scores_all = _ROUNDS_ACROSS if always else fewer, _SCORES_ALL
-        self.correction: Correction | None = None
-        # Where all pairs are looked at, neighbors of neighbors add nothing to them.
-        self.expands = 2 if n > EXACT else 0
-
-    def place(self, found: "AnyCandidates") -> None:
-        """Take from candidates where the most similar of every item begin."""
-        self._correcting.place(found)
-
-    @single_threaded()  # small products; what is large has its threads
-    def learn(self, training: Read, *, last: bool, label: str) -> None:  # noqa: ARG002
-        """Fit to random pairs and to those that looked most similar."""
-        uniform, chosen = training.uniform, training.chosen
-        if len(uniform) >= _FEWEST and len(chosen) >= self._fewest:
-            fitted = self._correcting.fit(uniform, chosen, anew=last)
-            self.correction = fitted and self._with_slopes(fitted, chosen)
-
-    def _with_slopes(self, fitted: Correction, chosen: TrainingPairs) -> Correction:
-        """Return it with its slopes at the more similar half of what was chosen."""
-        some = chosen.evenly(_SLOPED).inputs
-        score = fitted.pairs(some)
-        top = some.some(score >= np.median(score))
-        return fitted.with_slopes(top, self._curve)
-
-    @property
-    def score(self) -> Callable[[PairInputs], NDArray[Any]]:
-        """What says how similar pairs are: before anything is fitted, the model."""
-        if self.correction is None:
-            return attrgetter("base")
-        return self.correction

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fewpairs.types import Indices
 
-__all__ = ["Couples", "ahead", "hits_first"]
+__all__ = ["Couples", "ahead", "best_of_items", "ends_of_some", "hits_first"]
 
 _EACH = 6  # pairs of an item that are compared with each other
 _ITEMS = 4_000  # items, at most
@@ -63,6 +63,22 @@ class Couples:
         true = np.sign(values[self.first] - values[self.second])
         said = np.sign(score[self.first] - score[self.second])
         return np.bincount(self.row, weights=true * said) / np.bincount(self.row)
+
+
+def ends_of_some(i: Indices, j: Indices, every: int) -> tuple[Indices, Indices]:
+    """Return every so many-th item of pairs with each of its pairs' places."""
+    item = np.concatenate([i, j])
+    at = np.flatnonzero(item % every == 0)
+    return item[at], at % max(1, len(i))
+
+
+def best_of_items(item: Indices, values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Tell which values are their item's largest; of equal ones one is."""
+    order = np.lexsort((values, item))
+    rising = item[order]
+    best = np.zeros(len(item), dtype=bool)
+    best[order[np.append(rising[1:] != rising[:-1], True)[: len(item)]]] = True
+    return best
 
 
 def hits_first(

@@ -10,7 +10,7 @@ from fewpairs.kernels.linalg.blas_threads import single_threaded
 from fewpairs.kernels.linalg.top_products import gpu
 from fewpairs.matrix.earlier import mark
 from fewpairs.methods.auto.confirming import confirms, tops_of, tops_stand_out
-from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.correction_scorer import CorrectionScorer
 from fewpairs.methods.auto.first_look import CLOSER, FEWEST, FirstLook, buy_landmarks
 from fewpairs.methods.auto.hubs import read_hubs
 from fewpairs.methods.auto.item_features import beside, item_features
@@ -39,14 +39,16 @@ _HELD, _MOST_HELD = 0.08, 2_000  # of the random pairs, to tell where a student 
 _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 # Share of the budget for a prior that nobody asked for, of one set and of two.
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
-# Where the prior explains much half as many random pairs, or so many, will do.
-_ENOUGH = 400
+# Where the prior explains much half as many random pairs will do, or so many per item
+# and a share of the budget; but so many in all.
+_FEW_EACH, _FEW_BESIDE, _ENOUGH = 1.5, 0.03, 400
 # Rounds at least where a few pairs carry the variance: each learns much from the last.
 _ROUNDS_OF_FEW = 5
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _SPIKY, _HEAVY = 0.55, 0.65  # of the variance
 # Directions of the embeddings that every item has weights for: fewest and most; so
 # many, and one more for so many pairs per item.
+_DIRECTIONS = 96  # of the embeddings that have a weight for all items together
 _OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 5.0
 
 
@@ -79,17 +81,18 @@ class FewStage:
         return self.spending.per_item(self.spending.budget / self.spending.calls)
 
     @single_threaded()
-    def look(self, most: int) -> bool:
+    def look(self, most: int, *, alone: bool = False) -> bool:
         """Buy some random pairs, and tell whether they confirm the prior.
 
         By an F-test of a cubic of the prior and sums of the items' features, against
         the mean; else by whether the pairs that it puts first lie above them. They also
         tell how long evaluations take. ``most``: evaluations; where they are too few to
-        tell although there were more, the prior is not confirmed.
+        tell although there were more, the prior is not confirmed. ``alone``: whether
+        there is nothing else that so few evaluations could buy.
         """
         spending = self.spending
         # One that nobody asked for must not cost much where it says nothing.
-        asked = self.prior is None or self.prior.asked
+        asked = self.prior is None or self.prior.asked or alone
         across = self._across
         share = 0.25 if asked else (_UNASKED_ACROSS if across else _UNASKED)
         fewest = min(_LOOKED * spending.calls, int(share * spending.budget))
@@ -219,7 +222,9 @@ class FewStage:
             )
         directions = _FIRST_OWN + self.per_item / _PAIRS_PER_OWN
         own_ones = item_features(self.prior, int(np.clip(directions, *_OWN)), rng)
-        features = beside(own_ones, profiles)
+        features, wide = beside(own_ones, profiles), None
+        if not self._across:
+            wide = beside(item_features(self.prior, _DIRECTIONS, rng), profiles)
         own = CorrectionScorer(
             features,
             n,
@@ -227,6 +232,7 @@ class FewStage:
             curve=model.curve,
             always=self._across,
             per_item=self.per_item,
+            directions=wide,
         )
         if self._heavy_tailed and not self._across and self.per_item >= CLOSER:
             own.rounds = max(own.rounds, _ROUNDS_OF_FEW)
@@ -271,7 +277,8 @@ class FewStage:
         good_prior = told and not learns and self.purpose != "across, entries"
         if good_prior:
             enough = _ENOUGH * spending.calls / (spending.left + had)
-            share = max(share / 2, min(share, enough))
+            fewer = min(share / 2, _FEW_EACH / self.per_item + _FEW_BESIDE)
+            share = max(fewer, min(share, enough))
         if before:
             share *= _GROWN  # those of earlier runs tell the curve and the bulk
         if self.prior is None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.kernels.linalg.blas_threads import single_threaded
+from fewpairs.methods.auto.bulk import in_bulk
 from fewpairs.methods.auto.overclaiming import humbled
 from fewpairs.methods.auto.prior_curve import population, prior_curve
 from fewpairs.methods.auto.spending import Spending
@@ -65,6 +66,7 @@ def guarded(
         return humbled(found, known, per_item / spending.calls, last, values)
 
     low, high = _range(spending)
+    model = in_bulk(model, known, *last)
     model = replace(model, guard=Guard(0.0, 1.0, low, high))
     guess = model.pairs(i, j).astype(np.float64)
     model, guess = _without_ceilings(model, guess, i, j, truth)

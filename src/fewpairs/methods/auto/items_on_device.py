@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fewpairs.kernels.linalg.blas_threads import in_threads
 from fewpairs.kernels.linalg.broken_line_torch import broken_line
 from fewpairs.kernels.linalg.selection_torch import parts
+from fewpairs.methods.auto.cautious import Halfway
 from fewpairs.model.correction import Correction
 from fewpairs.model.curve import Curve
 from fewpairs.model.model import Model
@@ -51,7 +52,7 @@ class ItemsOnDevice:
     def product_vectors(self, model: Model) -> tuple[torch.Tensor, torch.Tensor]:
         """Return what `fewpairs.model.product_vectors` does of the same model."""
         sides, s = beside(model)
-        mine = [self._left, self.embeddings][: len(sides)]
+        mine = [self._there(side, model) for side in sides]
         some = list(parts(model.n, len(s), _NUMBERS // 2))
         gram = torch.zeros((len(s), len(s)), dtype=torch.float64, device=self.device)
         for part in some:
@@ -65,6 +66,14 @@ class ItemsOnDevice:
         ]
         return torch.cat([part.float() for part in out]), tensor(signs, self.device)
 
+    def _there(self, side: NDArray[Any], model: Model) -> torch.Tensor:
+        """Return what lies beside the others, which may be on the device already."""
+        if side is model.left:
+            return self._left
+        if model.prior is not None and side is model.prior.vectors:
+            return self.embeddings
+        return tensor(side, self.device)
+
 
 class _CorrectionOnDevice:
     """Scores pairs as a correction does."""
@@ -75,12 +84,18 @@ class _CorrectionOnDevice:
             tensor(array, device)
             for array in (correction.features, correction.vectors, correction.levels)
         )
+        form = correction.form
+        if form is not None:
+            self._form = [tensor(part, device) for part in form]
+            self._form[0] = self._form[0][:, : len(form.weights)]
 
     def __call__(self, inputs: PairInputs) -> Any:
         """Return the corrected predictions of pairs."""
         of, (i, j, base, cheap) = self._of, inputs
         own = _products(self._vectors, self._features, i, j)
         own += _products(self._vectors, self._features, j, i)
+        if of.form is not None and len(of.form.weights):
+            own += _products(self._form[0], self._form[0], i, j, self._form[1])
         mixture = top = base
         if of.curve is not None and cheap is not None:
             mixture = curved(of.curve, cheap)
@@ -95,6 +110,8 @@ class _CorrectionOnDevice:
         own += broken_line(mixture, of.base_knots, of.base_levels)
         if cheap is not None and len(of.cheap_knots):
             own += broken_line(cheap, of.cheap_knots, of.cheap_levels)
+        if of.bulk is not None:
+            own = (own - base) * broken_line(base, *of.bulk.line) + base
         return own
 
 
@@ -110,6 +127,9 @@ def scorer_on_device(
         return _CorrectionOnDevice(scorer, device)
     if isinstance(scorer, attrgetter):
         return scorer
+    if isinstance(scorer, Halfway):
+        curve = scorer.curve
+        return lambda inputs: (inputs.base + curved(curve, inputs.cheap)) / 2
     if isinstance(scorer, StudentThere):
         return scorer.there
 

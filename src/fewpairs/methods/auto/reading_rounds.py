@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fewpairs.methods.auto.borderline import NEIGHBORS
-from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.correction_scorer import CorrectionScorer
 from fewpairs.methods.auto.couples import ahead, hits_first
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.first_places import FirstPlaces, best_of
@@ -110,6 +110,7 @@ class ReadingRounds:
     ) -> None:
         self._spending, self._purpose, self._per_item = spending, purpose, per_item
         self._by_prior = _LESS_BY_PRIOR if purpose == "neighbors" else _BY_PRIOR
+        self._good_prior = good_prior
         if good_prior:
             self._by_prior = _BY_GOOD_PRIOR
         self._across = spending.oracle.cost.split is not None
@@ -204,10 +205,19 @@ class ReadingRounds:
             # An index found them by prior and low rank: now it is known what counts.
             if turn == 1 and found.by is not None and scorer.correction is not None:
                 found, every = self._found_anew(found, bent), True
-        found.score_anew(scorer.score, None if every else self._near(wanted))
+        ranks = scorer.score
+        if turn < 2 and self._begins_halfway(scorer):
+            # Other scores than all later ones: none of them must be left.
+            ranks, every = scorer.score if turn else scorer.halfway, True
+        found.score_anew(ranks, None if every else self._near(wanted))
         if scorer.expands and turn % scorer.expands == scorer.expands - 1:
             found = self._steps.expand(found, bent, known, scorer.score, _HOPS)
         return found
+
+    def _begins_halfway(self, scorer: RoundScorer) -> TypeGuard[CorrectionScorer]:
+        """Tell whether the first round goes halfway to a prior that says much."""
+        fits = isinstance(scorer, CorrectionScorer)
+        return fits and self._good_prior and not self._across
 
     def _found_anew(self, before: "AnyCandidates", model: Model) -> "AnyCandidates":
         """Return other candidates, of which one reads as of those before."""
@@ -261,10 +271,14 @@ class ReadingRounds:
         most where it is in doubt whether they belong to an item's most similar, and
         some at the top, so that the very first are exact. By a correction, where there
         are enough of them for doubts, these, and in the end what is sure; but all by
-        the prior where that is ahead.
+        the prior where that is ahead, and first what halfway to a good prior looks
+        similar: nobody knows yet how far that is off where it matters.
         """
         if self.prior_leads and not trained:
             return [(wanted, found.cheap)]
+        if turn == 0 and self._good_prior and not (trained or self._across):
+            fewer = int(_IN_ANY_CASE[0] * wanted)
+            return [(fewer, found.cheap), (wanted - fewer, None)]
         doubts = errors and self._steps.borderline(
             found, self._best_read(found), errors, sure=last and not trained
         )

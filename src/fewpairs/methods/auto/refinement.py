@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fewpairs.methods.auto.best_values import with_new
 from fewpairs.methods.auto.candidates import Candidates, ceilings
-from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.correction_scorer import CorrectionScorer
 from fewpairs.methods.auto.item_features import beside, item_features
 from fewpairs.methods.auto.low_rank import LowRankStage
 from fewpairs.methods.auto.proposals import propose, searching

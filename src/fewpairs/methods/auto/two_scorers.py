@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fewpairs.matrix.entries import Entries
 from fewpairs.methods.auto.best_values import with_new
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.methods.auto.correcting import CorrectionScorer
+from fewpairs.methods.auto.correction_scorer import CorrectionScorer
 from fewpairs.methods.auto.couples import Couples, ahead, hits_first
 from fewpairs.methods.auto.ranking import Ranking
 from fewpairs.methods.auto.read import Read

@@ -309,19 +309,37 @@ def test_a_curve_that_hardly_turns_hardly_changes():
 
 @pytest.mark.needs_data
 def test_refinement_after_landmarks_learns_item_by_item(data_folder):
-    """MRPC, 100 pairs per item: the low rank's own order finds .57 of the ten."""
+    """MRPC, 36 % of the pairs: landmarks alone find .59 of the ten (`regularized`)."""
     K = np.load(data_folder / "matrices" / "mrpc.npy").astype(np.float64)
     K = (K + K.T) / 2
     E = np.load(data_folder / "matrices" / "mrpc_embeddings.npy").astype(np.float32)
-    method, found = fp.Auto(student=False), []
+    method, found, corrected = fp.Auto(student=False), [], 0
     for seed in range(3):
-        approx = fp.approximate(
-            None, K, method=method, budget="100/item", prior=E, seed=seed
-        )
+        approx = fp.approximate(None, K, method=method, budget=0.36, prior=E, seed=seed)
         assert len(approx.landmarks) > 8
-        assert approx.model.correction is not None
+        corrected += approx.model.correction is not None
         found.append(quality(approx, K).recall)
-    assert np.mean(found) > 0.62
+    assert corrected >= 2  # else the ranking that goes with it is ahead
+    assert np.mean(found) > 0.92
+
+
+@pytest.mark.needs_data
+def test_few_items_are_read_pair_by_pair_rather_than_by_landmarks(data_folder):
+    """RTE, 60 pairs per item, 11 % of all pairs."""
+    K = np.load(data_folder / "matrices" / "rte.npy").astype(np.float64)
+    E = np.load(data_folder / "matrices" / "rte_embeddings.npy").astype(np.float32)
+    method = fp.Auto(student=False)
+    found = [
+        quality(
+            fp.approximate(
+                None, (K + K.T) / 2, method=method, budget="60/item", prior=E, seed=seed
+            ),
+            (K + K.T) / 2,
+        )
+        for seed in range(3)
+    ]
+    assert np.mean([one.recall for one in found]) > 0.66
+    assert np.mean([one.r2 for one in found]) > 0.77
 
 
 def partly_read(base, cheap, read):

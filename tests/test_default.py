@@ -156,7 +156,7 @@ def test_near_duplicates_are_found_and_exact(prior):
 def test_the_purpose_decides_between_neighbors_and_entries():
     def run(purpose):
         method = fp.Auto(purpose=purpose)
-        return fp.approximate(None, K, budget=0.35, method=method, prior=X)
+        return fp.approximate(None, K, budget=0.4, method=method, prior=X)
 
     near, wide = run("neighbors"), run("entries")
     assert len(near.landmarks) < len(wide.landmarks)

@@ -227,6 +227,11 @@ def test_how_far_items_vectors_hold_is_saved(case, tmp_path):
     again = fp.load(tmp_path / "run")
     assert again.model.correction.fade == approx.model.correction.fade
     assert again.model.correction.fade.share < 1
+    assert again.model.correction.bulk == approx.model.correction.bulk
+    for saved, part in zip(
+        again.model.correction.form, approx.model.correction.form, strict=True
+    ):
+        assert np.array_equal(saved, part)
     assert np.array_equal(again.dense(), approx.dense())
 
 

@@ -1,4 +1,4 @@
-"""What counts at the top: directions of the prior, learned features, and the bulk."""
+"""What counts at the top: directions of the prior; and how far the bulk is answered."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from fewpairs.methods.auto import few
 from fewpairs.methods.auto.bulk import in_bulk
 from fewpairs.methods.auto.cautious import Halfway
 from fewpairs.methods.auto.couples import best_of_items, ends_of_some
-from fewpairs.methods.auto.item_regressions import ItemRegressions
+from fewpairs.model.blend import Blend
 from fewpairs.model.correction import Correction, Form
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
@@ -164,25 +164,6 @@ def test_vectors_that_are_searched_rank_as_low_rank_and_form_do():
     assert np.allclose((V * s) @ V.T, 0.7 * base + form, atol=0.05)
 
 
-def test_features_that_are_learned_say_what_given_ones_do_not():
-    rng = np.random.default_rng(4)
-    n, m = 300, 12_000
-    hidden = rng.standard_normal((n, 4)).astype(np.float32)
-    # What is known of an item is a poor view of what it is.
-    given = hidden + 1.5 * rng.standard_normal((n, 4)).astype(np.float32)
-    i, j = rng.integers(n, size=(2, m))
-    i, j = i[i != j], j[i != j]
-    values = np.einsum("td,td->t", hidden[i], hidden[j]).astype(np.float32)
-    told = np.arange(len(i)) < 0.8 * len(i)
-    inputs = PairInputs(i, j, np.zeros(len(i)), None)
-    rows = ItemRegressions(inputs, np.ones_like(values), values, given / 4)
-    vectors = rows.some(told).vectors([1.0])[0]
-    later, learned = rows.some(told).learned(vectors, 1.0)
-    new = replace(rows.some(~told), features=later.features)
-    before = np.mean((new.values - rows.some(~told).said(vectors)) ** 2)
-    assert np.mean((new.values - new.said(learned)) ** 2) < 0.6 * before
-
-
 def test_halfway_is_the_mean_of_the_model_and_the_priors_curve():
     curve = Curve(0.0, 1.0, np.array([1.0, 2.0]))
     inputs = PairInputs(
@@ -213,3 +194,16 @@ def test_a_prior_that_texts_have_by_themselves_orders_what_few_pairs_cannot(budg
     without = fp.approximate(texts, similarity, budget=budget, prior=None)
     assert with_prior.evaluations <= int(budget[0]) * 400
     assert recall(with_prior, K) > recall(without, K) + 0.1
+
+
+def test_of_the_top_a_student_answers_no_more_than_it_was_allowed_to():
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal(500)
+    student, base = truth + 0.01, np.zeros(500)
+    free, bound = (
+        Blend.by(student, base, truth),
+        Blend.by(student, base, truth, most=0.25),
+    )
+    assert free.shares.min() > 0.9
+    assert bound.shares[-1] == 0.25
+    assert np.array_equal(bound.shares[:-1], free.shares[:-1])

@@ -20,11 +20,11 @@ from fewpairs.methods.auto import (
 from fewpairs.methods.auto.best_values import best_values, with_new
 from fewpairs.methods.auto.borderline import borderline
 from fewpairs.methods.auto.candidates import Candidates
-from fewpairs.methods.auto.cautious import levels_by
+from fewpairs.methods.auto.cautious import Halfway, levels_by
 from fewpairs.methods.auto.correcting import Correcting
 from fewpairs.methods.auto.errors_by_prior import ErrorsByPrior
 from fewpairs.methods.auto.expansion import best_known, expand
-from fewpairs.model.correction import Correction, Fade
+from fewpairs.model.correction import Correction, Fade, Form
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
@@ -55,6 +55,10 @@ from fewpairs.methods.auto.read_on_device import ReadOnDevice  # noqa: E402
 from fewpairs.methods.auto.steps_on_device import ON_DEVICE  # noqa: E402
 
 N, M, D = 150, 24, 5
+FORM = Form(
+    np.random.default_rng(7).standard_normal((N, 6)).astype(np.float32),
+    np.array([1.0, -0.5, 2.0, 0.3], dtype=np.float32),
+)
 
 
 @pytest.fixture
@@ -186,6 +190,8 @@ def test_what_is_predicted_of_pairs_is_the_same(rng, of_curve):
         {"curve": None, "mixed": 0.0},
         {"mixed": 0.0},
         {"fade": Fade(-0.5, 0.8, 0.3)},
+        {"bulk": Fade(-0.5, 0.8, 0.3)},
+        {"form": FORM},
         {"cheap_line": (np.empty(0), np.empty(0))},
     ],
 )
@@ -270,14 +276,18 @@ def test_effects_of_items_come_out_the_same(rng):
 def test_what_a_scorer_says_of_pairs_comes_back_to_the_host(rng):
     inputs = a_model(rng).inputs(*rng.integers(N, size=(2, 500)))
     bent = a_correction(rng)
-    for scorer in (bent, attrgetter("base")):
+    for scorer in (bent, Halfway(bent.curve), attrgetter("base")):
         found = ON_DEVICE.said(scorer, inputs)
         assert isinstance(found, np.ndarray)
         assert np.allclose(found, scorer(inputs), atol=1e-5)
 
 
-def test_product_vectors_have_the_same_products(rng):
+@pytest.mark.parametrize("form", [None, FORM])
+def test_product_vectors_have_the_same_products(rng, form):
     model = a_model(rng)
+    if form is not None:
+        bent = a_correction(rng, form=form, slopes=(0.5, 0.2))
+        model = replace(model, correction=bent)
     products = []
     for vectors, signs in (
         product_vectors(model),

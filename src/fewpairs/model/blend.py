@@ -32,12 +32,18 @@ class Blend:
 
     @classmethod
     def by(
-        cls, student: NDArray[Any], base: NDArray[Any], truth: NDArray[Any]
+        cls,
+        student: NDArray[Any],
+        base: NDArray[Any],
+        truth: NDArray[Any],
+        *,
+        most: float = 1.0,
     ) -> "Blend":
         """Return the shares that pairs which neither has seen call for.
 
         Least squares in every region, drawn towards the usual share as if 20 more
-        pairs spoke for it.
+        pairs spoke for it. ``most``: that the last one may be, as random pairs do not
+        say who is right about the very top.
         """
         student, base = student.astype(np.float64), base.astype(np.float64)
         edges = np.quantile(student, _EDGES)
@@ -50,6 +56,7 @@ class Blend:
                 continue
             more = _WORTH * float(np.mean(apart**2))
             shares[number] = (apart @ wanted + more * _USUAL) / (apart @ apart + more)
+        shares[-1] = min(shares[-1], most)
         return cls(edges, np.clip(shares, 0.0, 1.0))
 
     def __call__(self, student: NDArray[Any], base: NDArray[Any]) -> NDArray[Any]:

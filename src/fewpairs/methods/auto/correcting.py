@@ -57,7 +57,6 @@ _USUAL = 4.0  # of them, before one was chosen
 _BELIEVED = 20  # pairs that say so before any does: all of an item's vector counts
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
 _TELLING_ITEMS = 4_000  # whose later pairs tell which order is the better one
-_MANY_EACH = 45.0  # pairs per item, above which items' features are learned from them
 _EARLIER = 0.5  # share of the pairs that the test of later ones is fitted to
 # Standard errors by which what changes orders must be ahead, unless so many pairs per
 # item that looked most similar tell the order of each row; how many of them need no
@@ -237,14 +236,8 @@ class Correcting:
         if ridge == 0 or ridge is None:
             return None
         if ridge < np.inf:
-            rows = rows.clipped()
-            vectors = rows.vectors([ridge], items)[0]
-            each = 2 * int(is_chosen.sum()) / len(vectors)
-            if items is None and each > _MANY_EACH and not self._always:
-                rows, vectors = rows.learned(vectors, ridge)
-            bent = replace(
-                bent, features=rows.features, vectors=vectors, fade=self._fade
-            )
+            vectors = rows.clipped().vectors([ridge], items)[0]
+            bent = replace(bent, vectors=vectors, fade=self._fade)
         return replace(
             bent,
             base_levels=bent.base_levels * scale + center,

@@ -44,6 +44,9 @@ _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 _FEW_EACH, _FEW_BESIDE, _ENOUGH = 1.5, 0.03, 400
 # Rounds at least where a few pairs carry the variance: each learns much from the last.
 _ROUNDS_OF_FEW = 5
+# Share of the top that a student answers at least, and the pairs per item which were
+# read for looking similar from which on it may answer all.
+_LEAST_TOP, _SHOWN = 0.25, 4.0
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _SPIKY, _HEAVY = 0.55, 0.65  # of the variance
 # Directions of the embeddings that every item has weights for: fewest and most; so
@@ -241,7 +244,7 @@ class FewStage:
         )
         if self.prior is not None:
             self.prior.forget_directions()
-        count = self.chosen = self.rounds.run(model, read, trained or own)
+        count = self.chosen = self.rounds.run(model, read, trained or own, own)
         model = with_features(model)
         fitted = "row effects" if self.prior is None else "prior and row effects"
         described = f"{fitted} fitted to {len(values):,} random pairs"
@@ -254,12 +257,24 @@ class FewStage:
             if not self._across:
                 own.learn(read, last=True, label="")
             model = replace(model, student=trained.student, correction=own.correction)
-            blend = _blend(model, i[:held], j[:held], values[:held])
+            most = self._student_at_most(count)
+            blend = _blend(model, i[:held], j[:held], values[:held], most)
             model = replace(model, blend=blend)
             words.append(trained.words)
             # What is unread may well lie above what was read: the student was sure.
             return model, described, words
         return replace(model, correction=own.correction), described, words
+
+    def _student_at_most(self, count: int) -> float:
+        """Return how much of the top a student answers that was shown so many pairs.
+
+        One that has seen next to nothing but random pairs knows little of the top; a
+        prior that says little of random pairs may know more of it.
+        """
+        if self._across or self.says_much:
+            return 1.0
+        shown = self.spending.per_item(count) / _SHOWN
+        return _LEAST_TOP + (1 - _LEAST_TOP) * min(1.0, shown)
 
     @single_threaded()
     def _draw_all(self, learns: bool, least: int) -> bool:
@@ -355,9 +370,11 @@ def _joined(
     return i, j, values
 
 
-def _blend(model: Model, i: Indices, j: Indices, values: NDArray[Any]) -> Blend | None:
+def _blend(
+    model: Model, i: Indices, j: Indices, values: NDArray[Any], most: float
+) -> Blend | None:
     if len(values) < 30 or model.student is None:
         return None
     inputs, bent = model.inputs(i, j), model.correction
     base = inputs.base if bent is None else bent.pairs(inputs)
-    return Blend.by(model.student.pairs(inputs), base, values)
+    return Blend.by(model.student.pairs(inputs), base, values, most=most)

@@ -19,7 +19,6 @@ __all__ = ["ItemRegressions", "mean_square"]
 
 _BOTH = 0.6  # of what an item explains: both items of a pair explain the same
 _OUTLYING = 4.0  # standard deviations that an item's own regression believes
-_ALTERNATIONS = 2
 _PART = 1 << 16  # pairs that a thread looks at at once
 
 
@@ -100,24 +99,6 @@ class ItemRegressions:
             items=items,
         )
         return [found * np.float32(_BOTH) for found in solved]
-
-    def learned(
-        self, vectors: NDArray[np.float32], ridge: float
-    ) -> tuple["ItemRegressions", NDArray[np.float32]]:
-        """Return the same with features that are learned, and the weights of them.
-
-        What an item makes of its partners' features (``vectors``) says what it is like
-        itself, so these weights take the features' place, and others are fitted to
-        them: alternating least squares (Zhou et al. 2008, "Large-scale parallel
-        collaborative filtering for the Netflix Prize"), from features that are known.
-        """
-        rows = self
-        for _ in range(_ALTERNATIONS):
-            size = np.sqrt(np.mean(np.square(vectors, dtype=np.float64), axis=0))
-            size = np.where(size > 0, size, 1.0) * math.sqrt(vectors.shape[1])
-            rows = replace(rows, features=(vectors / size).astype(np.float32))
-            vectors = rows.vectors([ridge])[0]
-        return rows, vectors
 
     def said(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return what such weights say of the pairs."""

@@ -122,8 +122,17 @@ class ReadingRounds:
         self._best: Any = None  # read of every item, of one set
         self._steps: RoundSteps
 
-    def run(self, model: Model, read: Read, scorer: RoundScorer) -> int:
-        """Read until nothing is left to spend; return how many pairs."""
+    def run(
+        self,
+        model: Model,
+        read: Read,
+        scorer: RoundScorer,
+        correction: CorrectionScorer,
+    ) -> int:
+        """Read until nothing is left to spend; return how many pairs.
+
+        ``correction``: the scorer, or what is fitted beside it in the end.
+        """
         spending = self._spending
         count, done = spending.left // spending.calls, 0
         known = spending.oracle.read
@@ -131,6 +140,7 @@ class ReadingRounds:
             return done
         spending.oracle.note("finding candidates")
         found = self._found(model, scorer, count)
+        correction.place(found)
         if self._across:
             done = self._firsts(found, read, count // 2)
         rounds = scorer.rounds
@@ -184,8 +194,6 @@ class ReadingRounds:
         # What scores highest is known best: a student, which is in doubt elsewhere,
         # may begin there, a correction learns more where items take turns.
         found.mixed = not scorer.answers
-        if isinstance(scorer, CorrectionScorer):
-            scorer.place(found)
         found.rotates = self._across
         return found
 

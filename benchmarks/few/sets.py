@@ -1,6 +1,8 @@
 """The data sets: an expensive similarity, a cheap prior, labels where there are any."""
 
 import os
+import re
+import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -165,6 +167,43 @@ def _some_recipes(data: Path, work: Path) -> DataSet:
         return DataSet("recipes-3000", similarity, None, kept["centroids"])
 
 
+def _subjects(data: Path, work: Path) -> DataSet:  # noqa: ARG001
+    """Return 2,000 subject lines of 20 newsgroups, by Jaro and Winkler.
+
+    The prior is the one that texts have by themselves.
+    """
+    from fewpairs.similarity.lexical.recipe import Lexical
+
+    lines: dict[str, None] = {}
+    with tarfile.open(data / "20news" / "20news-bydate.tar.xz") as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            file = archive.extractfile(member)
+            text = file.read().decode("latin-1") if file else ""
+            if found := re.search(r"^Subject: (?:Re: )?(.*)$", text, re.MULTILINE):
+                lines[found[1].strip()] = None
+    order = np.random.default_rng(0).permutation(len(lines))[:2_000]
+    texts = [list(lines)[t] for t in order]
+    recipe = Lexical.fit(texts)
+    if recipe is None:
+        raise AssertionError
+    return DataSet(
+        "subjects", fp.StringSimilarity("jaro_winkler"), texts, recipe.embed(texts)
+    )
+
+
+def _posts(data: Path, work: Path) -> DataSet:  # noqa: ARG001
+    """Return 1,500 posts to 20 newsgroups, 30 words of each, by exp(−2·WMD)."""
+    from experiments.corpora import centroids, corpus, glove
+
+    words = [bag[:30] for bag in corpus(data, "20news").words if len(bag) >= 8]
+    some = np.random.default_rng(0).permutation(len(words))[:1_500]
+    words = [words[t] for t in some]
+    similarity = fp.WMD(glove(data), gamma=2.0)
+    return DataSet("posts", similarity, words, unit_rows(centroids(data, words)))
+
+
 def _sentences(data: Path, work: Path) -> DataSet:
     from benchmarks.few.packing import embeddings_of
 
@@ -211,6 +250,8 @@ SETS: dict[str, Callable[[Path, Path], DataSet]] = {
     "rte": _glue("rte"),
     "docstrings": _docstrings,
     "recipes-3000": _some_recipes,
+    "subjects": _subjects,
+    "posts": _posts,
     "rough-3000": _rough(3_000),
     "rough-30000": _rough(30_000),
 }

@@ -9,7 +9,9 @@ with g the group of feature k,
 a mixed-effects model (Henderson 1975, "Best linear unbiased estimation and prediction
 under a selection model"): an item with many pairs gets the effect that they show, one
 with few pairs an effect near 0, and a group of features that says little gets weights
-near 0. σ², τ² and ρ² are found by expectation-maximization.
+near 0. σ² and ρ² are found by expectation-maximization; τ², which moves slowly there,
+by MacKay's fixed point (1992, "Bayesian interpolation"): Σ b² divided by how many
+effects the pairs tell.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from fewpairs.types import Indices
 
 __all__ = ["Effects", "MixedEffects"]
 
-_TURNS = 8  # of expectation-maximization
+_TURNS = 8  # of finding variances
 _STEPS = 60  # of conjugate gradients
 _SMALL, _ABOUT = 1e-8, 1e-5  # squared residuals that end them, and all but the last
 _LEAST = 1e-4  # variance, as a share of that of the values, that noise has at least
@@ -171,7 +173,8 @@ class MixedEffects:
             noise = max(error / max(free, 0.2 * self._pairs), _LEAST)
             seen = count > 0
             unsure = noise / (count + noise / spread)
-            spread = max(float(np.mean((b**2 + unsure)[seen])), _LEAST)
+            told = float(np.sum((1 - unsure / spread)[seen]))
+            spread = max(float(np.sum(b[seen] ** 2)) / max(told, 1.0), _LEAST)
         return Effects(weights, b, noise, spread, variance)
 
     def _beside(self, i: Indices, j: Indices) -> Any:

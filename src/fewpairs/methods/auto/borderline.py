@@ -79,7 +79,10 @@ def borderline(
         part = slice(start, start + _ROWS)
         score, have = found.score[part], read[part]
         cheap = score if found.cheap is None else found.cheap[part]
-        error = errors(np.where(np.isfinite(score), cheap, np.float32(0)))
+        cheap = np.where(np.isfinite(score), cheap, np.float32(0))
+        error = errors(cheap)
+        if errors.tilt:
+            score = score + np.float32(errors.tilt) * (cheap - np.float32(errors.middle))
         top = largest(score + error, width)
         near, error = (np.take_along_axis(x, top, axis=1) for x in (score, error))
         level = _levels(near, have, error)

@@ -26,10 +26,15 @@ class ErrorsByPrior(NamedTuple):
     ----------
     places, sizes
         Values of the prior, rising, and the errors there.
+    tilt, middle
+        w and m: what chooses takes a pair to be by w·(c − m) more similar than it is
+        predicted to be, c its prior (`tilting`).
     """
 
     places: NDArray[np.float64]
     sizes: NDArray[np.float64]
+    tilt: float = 0.0
+    middle: float = 0.0
 
     @classmethod
     def told_by(

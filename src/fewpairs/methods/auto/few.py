@@ -41,7 +41,7 @@ _TIMED, _LOOKED, _TOLD = 0.02, 300, 60
 _UNASKED, _UNASKED_ACROSS = 0.03, 0.1
 # Where the prior explains much half as many random pairs will do, or so many per item
 # and a share of the budget; but so many in all.
-_FEW_EACH, _FEW_BESIDE, _ENOUGH = 1.5, 0.03, 400
+_FEW_EACH, _FEW_BESIDE, _ENOUGH = 1.5, 0.02, 400
 # Rounds at least where a few pairs carry the variance: each learns much from the last.
 _ROUNDS_OF_FEW = 5
 # Share of the top that a student answers at least, and the pairs per item which were
@@ -52,7 +52,7 @@ _SPIKY, _HEAVY = 0.55, 0.65  # of the variance
 # Directions of the embeddings that every item has weights for: fewest and most; so
 # many, and one more for so many pairs per item.
 _DIRECTIONS = 96  # of the embeddings that have a weight for all items together
-_OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 5.0
+_OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 64), 8.0, 2.0
 
 
 class FewStage:
@@ -301,7 +301,7 @@ class FewStage:
         least -= before + spending.reserve
         everything = spending.left + had
         self.draw(max(int(share * everything), least) - had)
-        if not learns:
+        if not (learns or good_prior):
             self._look_closer()
         # Where a few pairs carry the variance, reading these tells most of it.
         if closed and not before and not self._heavy_tailed:

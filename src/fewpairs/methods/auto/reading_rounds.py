@@ -16,6 +16,7 @@ from fewpairs.methods.auto.proposals import searching
 from fewpairs.methods.auto.read import Read
 from fewpairs.methods.auto.round_steps import RoundSteps, steps_by
 from fewpairs.methods.auto.spending import Spending
+from fewpairs.methods.auto.tilting import tilt_told_by
 from fewpairs.model.model import Model
 from fewpairs.model.pair_inputs import PairInputs
 
@@ -119,6 +120,7 @@ class ReadingRounds:
         self.foretold: list[tuple[NDArray[Any], NDArray[Any]]] = []
         # The prior of pairs, and by how much they were missed when they were read.
         self._missed: list[tuple[NDArray[Any], NDArray[Any]]] = []
+        self._tilt = 0.0, 0.0  # of `ErrorsByPrior`
         self._best: Any = None  # read of every item, of one set
         self._steps: RoundSteps
 
@@ -176,7 +178,7 @@ class ReadingRounds:
                 new = inputs.i, inputs.j, values
                 self._best = self._steps.with_new(self._best, *new)
                 if not scorer.answers:
-                    self._compare(inputs, values, said)
+                    self._compare(inputs, values, said, first=turn == 0)
             done += len(inputs)
             read.chosen.add(inputs, values)
         del found  # of many items, as much as what is learned last needs
@@ -261,7 +263,8 @@ class ReadingRounds:
         random = read.uniform.inputs
         said = self._steps.said(scorer.score, random)
         now = np.asarray(random.cheap), read.uniform.values - said
-        return ErrorsByPrior.told_by(*zip(now, *self._missed, strict=True))
+        told = ErrorsByPrior.told_by(*zip(now, *self._missed, strict=True))
+        return told._replace(tilt=self._tilt[0], middle=self._tilt[1])
 
     def _orders(
         self,
@@ -310,11 +313,17 @@ class ReadingRounds:
         return self.lead is not None and self.lead < -_SURE
 
     def _compare(
-        self, inputs: PairInputs, values: NDArray[Any], said: NDArray[Any]
+        self,
+        inputs: PairInputs,
+        values: NDArray[Any],
+        said: NDArray[Any],
+        *,
+        first: bool,
     ) -> None:
         """Compare a correction with the prior alone, by pairs that neither had seen.
 
-        The latest round that is sure of it tells who is ahead.
+        The latest round that is sure of it tells who is ahead, the latest of all how
+        much more the prior shall count.
         """
         if inputs.cheap is None:
             return
@@ -326,6 +335,9 @@ class ReadingRounds:
         lead = ahead(*(hits_first(item, hit, x[pair]) for x in (said, inputs.cheap)))
         if abs(lead) > _SURE or self.lead is None:
             self.lead = lead
+        both = said[pair], np.asarray(inputs.cheap)[pair]
+        tilt = tilt_told_by(item, *both, values[pair], first=first)
+        self._tilt = tilt, float(np.mean(inputs.cheap))
 
     def _best_read(self, found: "AnyCandidates") -> Any:
         """Return the largest values that were read of every item so far."""

@@ -173,6 +173,8 @@ def borderline(
         score = found.score[part]
         cheap = torch.where(score.isfinite(), found.cheap[part], 0.0)
         error = broken_line(cheap, errors.places, errors.sizes)
+        if errors.tilt:
+            score = score + errors.tilt * (cheap - errors.middle)
         top = falling(score + error, min(shape[1], LOOKED_AT))
         near, error = score.gather(1, top), error.gather(1, top)
         z = (near - _levels(near, read[part], error)[:, None]) / error

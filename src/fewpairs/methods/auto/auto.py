@@ -290,6 +290,8 @@ class Auto(Method):
         if in_range and (confirmed or beyond < 0):
             learns = confirmed and self._student_pays(spending)
             stage.prior = prior if confirmed else None
+            if confirmed:
+                spending.release()
             made = stage.fit(learns, self._seconds(n), rng, self.least(cost))
             same = stage.chosen < _UNCHANGED * cost.pairs
             random = stage.uniform()

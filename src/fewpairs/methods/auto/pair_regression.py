@@ -39,7 +39,7 @@ __all__ = ["PairRegression"]
 
 _DIRECTIONS = 64  # of the items' features
 _PAIRS_PER_FEATURE = 12  # at least
-_FEWEST = 250  # pairs that tell more than a line through the prior
+_FEWEST = 150  # pairs that tell more than a line through the prior
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
 _PROFILED = 5  # landmarks whose core random pairs tell

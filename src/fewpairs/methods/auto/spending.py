@@ -26,7 +26,8 @@ _PARTS = 8  # in which landmarks are bought where money or time may end
 _LAST_SHARE, _LAST_LEAST, _LAST_MOST = 0.03, 300, 600
 # Share that these 300 may be at most, of one set and of two: there, what is returned is
 # ordered by the model, and few evaluations per left item are for what it puts first.
-_LAST_FEW, _LAST_ACROSS = 0.35, 0.04
+# The same of one set, once random pairs have confirmed a prior.
+_LAST_FEW, _LAST_ACROSS, _LAST_CONFIRMED = 0.35, 0.04, 0.08
 
 
 def renew(read: Entries, kind: str, i: Indices, j: Indices) -> None:
@@ -78,13 +79,8 @@ class Spending:
         read = oracle.read
         self.fresh = self.n - read.old
         self.paid = 0 if read.earlier is None else read.moments().number * self.calls
-        most = _LAST_FEW if oracle.cost.split is None else _LAST_ACROSS
-        self.reserve = min(
-            _LAST_MOST * self.calls,
-            max(
-                int(_LAST_SHARE * budget),
-                min(_LAST_LEAST * self.calls, int(most * budget)),
-            ),
+        self.reserve = self._reserve(
+            _LAST_FEW if oracle.cost.split is None else _LAST_ACROSS
         )
         if read.earlier is not None:
             fair = read.earlier.fair(read, GUARD, self.reserve // self.calls)
@@ -94,6 +90,20 @@ class Spending:
         self._sampling = sampling
         self._draw_rng = draw_rng
         self._bought: NDArray[Any] | None = None
+
+    def _reserve(self, most: float) -> int:
+        """Return what is kept back; ``most``: the share that a few pairs may be."""
+        few = min(_LAST_LEAST * self.calls, int(most * self.budget))
+        return min(_LAST_MOST * self.calls, max(int(_LAST_SHARE * self.budget), few))
+
+    def release(self) -> None:
+        """Keep less back: a prior is confirmed, and what is learned beside it.
+
+        Of small budgets; where nothing had said so yet, the last pairs had to.
+        """
+        if self.oracle.cost.split is None and self.oracle.read.earlier is None:
+            before, self.reserve = self.reserve, self._reserve(_LAST_CONFIRMED)
+            self.left += before - self.reserve
 
     def per_item(self, pairs: float) -> float:
         """Return how many pairs per item so many are; of two sets, per left item.

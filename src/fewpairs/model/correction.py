@@ -89,7 +89,8 @@ class Correction:
     form
         e and w, if there is one.
     bulk
-        How far all of this is the answer in place of b where b is low; ``None``: it is.
+        How far all of this is the answer in place of b where b is low, and g too;
+        ``None``: it is.
     curve, mixed
         p and m; without p, g goes by b alone, and q is b.
     fade
@@ -220,6 +221,6 @@ class Correction:
             own += broken_line(cheap, self.cheap_knots, self.cheap_levels)
         if self.bulk is not None:
             own -= base
-            own *= broken_line(base, *self.bulk.line)
+            own *= np.maximum(broken_line(base, *self.bulk.line), gate)
             own += base
         return own.astype(base.dtype, copy=False)

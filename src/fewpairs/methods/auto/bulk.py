@@ -58,7 +58,7 @@ def in_bulk(
     low, high = (float(level) for level in np.quantile(base, _BULK))
     if not low < high:
         return model
-    sure = np.interp(base, [low, high], [0.0, 1.0])
+    sure = np.maximum(np.interp(base, [low, high], [0.0, 1.0]), bent.opened(inputs))
     change = replace(bent, bulk=None).pairs(inputs) - base
     share = share_of_others(sure, change, truth - base, _BELIEVED)
     return replace(model, correction=replace(bent, bulk=Fade(low, high, share)))

@@ -111,7 +111,8 @@ class _CorrectionOnDevice:
         if cheap is not None and len(of.cheap_knots):
             own += broken_line(cheap, of.cheap_knots, of.cheap_levels)
         if of.bulk is not None:
-            own = (own - base) * broken_line(base, *of.bulk.line) + base
+            sure = torch.maximum(broken_line(base, *of.bulk.line), gate)
+            own = (own - base) * sure + base
         return own
 
 

@@ -125,7 +125,7 @@ def rounds_that_read(values, said, cheap, n):
     empty = np.full((n, 10), -np.inf, dtype=np.float32)
     rounds._best = with_new(empty, i, j, values)
     rounds._steps = SimpleNamespace(lowest=lambda best: best[:, -1])
-    rounds._compare(PairInputs(i, j, said, cheap), values, said)
+    rounds._compare(PairInputs(i, j, said, cheap), values, said, first=False)
     return rounds
 
 
@@ -146,9 +146,9 @@ def test_a_sure_lead_stays_until_another_is_sure():
     rounds = rounds_that_read(values, noise, values, 200)
     i = np.repeat(np.arange(200), 12)
     j = (i + 1 + np.tile(np.arange(12), 200)) % 200
-    rounds._compare(PairInputs(i, j, noise, noise), values, noise)
+    rounds._compare(PairInputs(i, j, noise, noise), values, noise, first=True)
     assert rounds.prior_leads
-    rounds._compare(PairInputs(i, j, values, noise), values, values)
+    rounds._compare(PairInputs(i, j, values, noise), values, values, first=False)
     assert not rounds.prior_leads
 
 

@@ -301,8 +301,8 @@ class FewStage:
         least -= before + spending.reserve
         everything = spending.left + had
         self.draw(max(int(share * everything), least) - had)
-        if not (learns or good_prior):
-            self._look_closer()
+        if not learns:
+            self._look_closer(good_prior=good_prior)
         # Where a few pairs carry the variance, reading these tells most of it.
         if closed and not before and not self._heavy_tailed:
             share = share_of_entries(self.per_item)
@@ -324,8 +324,11 @@ class FewStage:
             return random
         return _joined([random, read_hubs(spending, self.prior, random)])
 
-    def _look_closer(self) -> None:
-        """Buy more random pairs, and landmarks, where those drawn call for them."""
+    def _look_closer(self, *, good_prior: bool) -> None:
+        """Buy more random pairs, and landmarks, where those drawn call for them.
+
+        Where the prior says much, the look must cost less: it seldom finds any.
+        """
         i, j, values = self.random()
         across = self.spending.oracle.cost.split is not None
         too_few = self.per_item < CLOSER or len(values) < FEWEST
@@ -337,7 +340,9 @@ class FewStage:
         if self._buy_columns():
             return
         only = self.purpose == "entries"
-        self._tested = buy_landmarks(look, self.spending, self.per_item, entries=only)
+        self._tested = buy_landmarks(
+            look, self.spending, self.per_item, entries=only, cheaply=good_prior
+        )
         mark(self.spending.oracle.read, RANDOM, *self._tested)
 
     def _buy_columns(self) -> bool:

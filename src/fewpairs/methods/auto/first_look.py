@@ -35,7 +35,9 @@ _UNSURE = 0.28  # of σ², that what is not known of two items' effects may be
 _MUCH = 0.25  # share of what is left that makes it of low rank
 _FAR = 3.0  # standard deviations beyond which nothing is believed
 _TESTED, _LEAST_TESTED = 120, 80  # pairs whose items landmarks are read at
-_PILOT, _PRICE = 3, 0.05  # landmarks that are read there; share of the budget, at most
+# Landmarks that are read there; share of the budget, at most, and where the prior says
+# much.
+_PILOT, _PRICE, _CHEAPLY = 3, 0.05, 0.025
 # Pairs per item that allow for two landmarks; landmarks for each of them, and at most,
 # usually and where entries are all that counts.
 _WORTH, _SHARE, _MOST = 16.0, (0.15, 0.25), (5, 8)
@@ -106,14 +108,16 @@ class FirstLook:
         allowed = share * (spending.left + had * spending.calls) - had * spending.calls
         return int(max(0.0, min(more * spending.calls, allowed)))
 
-    def tested(self, landmarks: Indices, evaluations: float) -> Indices:
+    def tested(
+        self, landmarks: Indices, evaluations: float, most: int = _TESTED
+    ) -> Indices:
         """Return items at which landmarks should be read, for so many pairs at most.
 
         None where these would be too few to tell anything.
         """
         some = ~(np.isin(self._i, landmarks) | np.isin(self._j, landmarks))
         self._some = np.flatnonzero(some)[
-            : min(_TESTED, int(evaluations / (2 * len(landmarks))))
+            : min(most, int(evaluations / (2 * len(landmarks))))
         ]
         if len(self._some) < _LEAST_TESTED:
             return np.empty(0, dtype=np.int64)
@@ -165,7 +169,12 @@ def _missed(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def buy_landmarks(
-    look: FirstLook, spending: Spending, per_item: float, *, entries: bool = False
+    look: FirstLook,
+    spending: Spending,
+    per_item: float,
+    *,
+    entries: bool = False,
+    cheaply: bool = False,
 ) -> tuple[Indices, Indices]:
     """Buy landmarks where what the look leaves is of low rank.
 
@@ -177,7 +186,8 @@ def buy_landmarks(
     if len(spending.landmarks) or per_item < _WORTH:
         return none, none
     S, calls = spending.next_landmarks(_PILOT), spending.calls
-    items = look.tested(S, _PRICE * spending.budget / calls)
+    price, most = (_CHEAPLY, _LEAST_TESTED) if cheaply else (_PRICE, _TESTED)
+    items = look.tested(S, price * spending.budget / calls, most)
     if not len(items):
         return none, none
     i, j = np.repeat(items, len(S)), np.tile(S, len(items))

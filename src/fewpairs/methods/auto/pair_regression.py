@@ -39,7 +39,8 @@ __all__ = ["PairRegression"]
 
 _DIRECTIONS = 64  # of the items' features
 _PAIRS_PER_FEATURE = 12  # at least
-_FEWEST = 150  # pairs that tell more than a line through the prior
+# Pairs that tell more than a line through the prior: of one set, and of two.
+_FEWEST, _FEWEST_ACROSS = 150, 250
 _REFERENCES = 32  # items at which new ones are evaluated, to place them
 _POWERS = 3  # of the prior
 _PROFILED = 5  # landmarks whose core random pairs tell
@@ -92,6 +93,7 @@ class PairRegression:
         self.n = n
         self.prior = prior
         self._device = device  # where torch solves for the effects
+        self._fewest = _FEWEST_ACROSS if first else _FEWEST
         self._landmarks = np.asarray(() if landmarks is None else landmarks, np.int64)
         self.profiles: NDArray[np.float32] | None = None
         self._rng = rng
@@ -114,7 +116,7 @@ class PairRegression:
         tell no more than a line through the prior. ``columns``: those
         of the landmarks; what they tell of the items is kept as ``profiles``.
         """
-        if self.prior is not None and len(values) < _FEWEST:
+        if self.prior is not None and len(values) < self._fewest:
             return self._line(self.prior, i, j, values)
         setting = self._setting(i, j, values)
         y = (np.asarray(values, dtype=np.float64) - setting.center) / setting.scale

@@ -82,7 +82,9 @@ def borderline(
         cheap = np.where(np.isfinite(score), cheap, np.float32(0))
         error = errors(cheap)
         if errors.tilt:
-            score = score + np.float32(errors.tilt) * (cheap - np.float32(errors.middle))
+            score = score + np.float32(errors.tilt) * (
+                cheap - np.float32(errors.middle)
+            )
         top = largest(score + error, width)
         near, error = (np.take_along_axis(x, top, axis=1) for x in (score, error))
         level = _levels(near, have, error)

@@ -53,6 +53,9 @@ _PLACES, _LOOKED_AT = np.linspace(0.01, 1, 50), 40_000
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
+# Items that the pairs that choose are of, at least, and the share of theirs: fitting
+# all items to choose what is one for all would take as long as the fit itself.
+_CHOOSING, _LEFT_OUT_OF_SOME = 1_200, 0.3
 _USUAL = 4.0  # of them, before one was chosen
 _BELIEVED = 20  # pairs that say so before any does: all of an item's vector counts
 _WORSE = 1.05  # times the error of random pairs that is too much for a better order
@@ -246,6 +249,19 @@ class Correcting:
             form=bent.form and bent.form.times(scale),
         )
 
+    def _left_out(self, inputs: PairInputs) -> NDArray[np.bool_]:
+        """Return which pairs choose how far to shrink: some of them, or of some items."""
+        n, m = len(self._features), len(inputs)
+        share = min(_LEFT_OUT, _MOST_LEFT_OUT / m)
+        of_some = (_CHOOSING / n) ** 2
+        if n <= _CHOOSING or of_some * _LEFT_OUT_OF_SOME * m < FEWEST:
+            return self._rng.random(m) < share
+        some = np.zeros(n, dtype=bool)
+        some[self._rng.permutation(n)[:_CHOOSING]] = True
+        most = min(_LEFT_OUT_OF_SOME, _MOST_LEFT_OUT / (of_some * m))
+        out = some[inputs.i] & some[inputs.j]
+        return np.asarray(out & (self._rng.random(m) < most))
+
     def _shrinking(
         self,
         rows: ItemRegressions,
@@ -259,8 +275,7 @@ class Correcting:
         prior and low rank, of pairs that looked most similar and of random ones. Both
         count alike.
         """
-        share = min(_LEFT_OUT, _MOST_LEFT_OUT / len(is_chosen))
-        out = self._rng.random(len(is_chosen)) < share
+        out = self._left_out(rows.inputs)
         tested = rows.some(out)
         groups = is_chosen[out], ~is_chosen[out]
         concerned = np.zeros(len(self._features), dtype=bool)

@@ -52,7 +52,7 @@ _SPIKY, _HEAVY = 0.55, 0.65  # of the variance
 # Directions of the embeddings that every item has weights for: fewest and most; so
 # many, and one more for so many pairs per item.
 _DIRECTIONS = 96  # of the embeddings that have a weight for all items together
-_OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 64), 8.0, 2.0
+_OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 2.0
 
 
 class FewStage:

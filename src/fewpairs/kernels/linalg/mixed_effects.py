@@ -9,9 +9,9 @@ with g the group of feature k,
 a mixed-effects model (Henderson 1975, "Best linear unbiased estimation and prediction
 under a selection model"): an item with many pairs gets the effect that they show, one
 with few pairs an effect near 0, and a group of features that says little gets weights
-near 0. σ² and ρ² are found by expectation-maximization; τ², which moves slowly there,
-by MacKay's fixed point (1992, "Bayesian interpolation"): Σ b² divided by how many
-effects the pairs tell.
+near 0. σ², τ² and ρ² are found by expectation-maximization. It moves slowly to a small
+τ²; where that is likely, MacKay's fixed point (1992, "Bayesian interpolation") finds
+it: Σ b² divided by how many effects the pairs tell.
 """
 
 from collections.abc import Callable
@@ -83,11 +83,22 @@ class MixedEffects:
         The group of every feature, from 0 on; −1: its weight is not shrunk.
     device
         Where torch multiplies what is of order n with vectors; ``None``: the cores do.
+    small
+        Whether effects are likely small: then τ² is found quickly, else by steps that
+        stay near that of large effects where few pairs tell of any.
     """
 
-    def __init__(self, n: int, groups: Indices, device: str | None = None) -> None:
+    def __init__(
+        self,
+        n: int,
+        groups: Indices,
+        device: str | None = None,
+        *,
+        small: bool = False,
+    ) -> None:
         features = len(groups)
         self._n, self._groups, self._device = n, groups, device
+        self._small = small
         self._gram = np.zeros((features, features))
         self._moment = np.zeros(features)
         self._by_item: Any = np.zeros((n, features), dtype=np.float32)
@@ -173,8 +184,12 @@ class MixedEffects:
             noise = max(error / max(free, 0.2 * self._pairs), _LEAST)
             seen = count > 0
             unsure = noise / (count + noise / spread)
-            told = float(np.sum((1 - unsure / spread)[seen]))
-            spread = max(float(np.sum(b[seen] ** 2)) / max(told, 1.0), _LEAST)
+            squares = b[seen] ** 2
+            if self._small:
+                told = float(np.sum((1 - unsure / spread)[seen]))
+                spread = max(float(squares.sum()) / max(told, 1.0), _LEAST)
+            else:
+                spread = max(float(np.mean(squares + unsure[seen])), _LEAST)
         return Effects(weights, b, noise, spread, variance)
 
     def _beside(self, i: Indices, j: Indices) -> Any:

@@ -250,7 +250,7 @@ class Correcting:
         )
 
     def _left_out(self, inputs: PairInputs) -> NDArray[np.bool_]:
-        """Return which pairs choose how far to shrink: some of them, or of some items."""
+        """Return which pairs choose how far to shrink: some, or some of some items."""
         n, m = len(self._features), len(inputs)
         share = min(_LEFT_OUT, _MOST_LEFT_OUT / m)
         of_some = (_CHOOSING / n) ** 2

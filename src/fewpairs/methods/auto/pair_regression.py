@@ -89,8 +89,10 @@ class PairRegression:
         first: int = 0,
         landmarks: Indices | None = None,
         device: str | None = None,
+        good_prior: bool = False,
     ) -> None:
         self.n = n
+        self._good_prior = good_prior  # leaves little to the items' effects
         self.prior = prior
         self._device = device  # where torch solves for the effects
         self._fewest = _FEWEST_ACROSS if first else _FEWEST
@@ -184,7 +186,7 @@ class PairRegression:
         more = g, g * (g + 1) // 2
         sizes = self._powers, d, d, *more, 0 if setting.rows is None else 2
         groups = np.repeat([-1, 0, 1, 2, 3, -1], sizes)
-        fitted = MixedEffects(self.n, groups, self._device)
+        fitted = MixedEffects(self.n, groups, self._device, small=self._good_prior)
         fitted.add(lambda part: self._design(i[part], j[part], setting), i, j, y)
         return fitted.solve(start)
 

@@ -440,7 +440,10 @@ def test_where_an_items_most_similar_begin_is_the_same(rng):
 
 def in_order(found):
     """Return partners and scores of every item, sorted, as arrays."""
-    partner, score = (np.asarray(a) for a in (found.partner, found.score))
+    partner, score = (
+        a if isinstance(a, np.ndarray) else a.cpu().numpy()
+        for a in (found.partner, found.score)
+    )
     partner = np.where(np.isfinite(score), partner, -1)
     order = np.lexsort((score, partner), axis=1)
     return [np.take_along_axis(a, order, axis=1) for a in (partner, score)]

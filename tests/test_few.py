@@ -82,6 +82,23 @@ def test_mixed_effects_recover_weights_effects_and_their_variances():
     assert found.spread == pytest.approx(0.36, rel=0.15)
 
 
+def test_small_effects_are_found_small():
+    rng = np.random.default_rng(2)
+    n, m = 1_000, 3_000
+    effects = 0.1 * rng.standard_normal(n)
+    i = rng.integers(n, size=m)
+    j = (i + 1 + rng.integers(n - 1, size=m)) % n
+    y = effects[i] + effects[j] + rng.standard_normal(m)
+    found = []
+    for small in (False, True):
+        fitted = MixedEffects(n, np.array([-1]), small=small)
+        fitted.add(np.ones((m, 1), np.float32).__getitem__, i, j, y)
+        found.append(fitted.solve())
+    assert found[1].spread < 0.03 < found[0].spread
+    missed = [float(np.mean((one.items - effects) ** 2)) for one in found]
+    assert missed[1] < 0.7 * missed[0]
+
+
 def test_an_item_of_which_nothing_is_known_has_no_effect():
     fitted = MixedEffects(4, np.array([-1]))
     i, j = np.array([0, 0, 1]), np.array([1, 2, 2])

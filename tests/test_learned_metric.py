@@ -145,6 +145,18 @@ def test_of_the_bulk_a_correction_answers_as_far_as_random_pairs_confirm_it():
     assert missed < 0.2 * np.abs(model.pairs(i, j) - base[i, j])[low].mean()
 
 
+def test_what_looks_similar_by_the_prior_alone_is_no_bulk():
+    rng = np.random.default_rng(4)
+    model, base = a_model(rng)
+    i, j = np.triu_indices(len(base), 1)
+    bent = replace(model.correction, levels=np.full(80, -9, np.float32))  # g is 1
+    model = replace(model, correction=bent)
+    said = in_bulk(model, Entries(80, symmetric=True), i, j, base[i, j])
+    assert said.correction.bulk is not None
+    assert np.abs(model.pairs(i, j) - base[i, j]).mean() > 0.1
+    assert np.allclose(said.pairs(i, j), model.pairs(i, j), atol=1e-4)
+
+
 def test_without_a_correction_or_with_few_pairs_nothing_is_said_of_the_bulk():
     rng = np.random.default_rng(2)
     bare, base = a_model(rng, correction="none")

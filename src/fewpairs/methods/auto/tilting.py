@@ -32,8 +32,8 @@ def tilt_told_by(
 
     ``first``: whether they were predicted by what random pairs told alone.
     """
-    spread = float(np.std(cheap))
-    if len(item) < 2 or not spread:
+    spread = float(np.std(cheap)) if len(item) > 1 else 0.0
+    if not spread:
         return 0.0
     unit = float(np.std(said)) / spread
     best = best_of_items(item, values)

@@ -13,7 +13,7 @@ from fewpairs.methods.auto.bulk import in_bulk
 from fewpairs.methods.auto.cautious import Halfway
 from fewpairs.methods.auto.couples import best_of_items, ends_of_some
 from fewpairs.model.blend import Blend
-from fewpairs.model.correction import Correction, Form
+from fewpairs.model.correction import Correction, Fade, Form
 from fewpairs.model.curve import Curve
 from fewpairs.model.low_rank import LowRank
 from fewpairs.model.model import Model
@@ -149,12 +149,16 @@ def test_what_looks_similar_by_the_prior_alone_is_no_bulk():
     rng = np.random.default_rng(4)
     model, base = a_model(rng)
     i, j = np.triu_indices(len(base), 1)
-    bent = replace(model.correction, levels=np.full(80, -9, np.float32))  # g is 1
-    model = replace(model, correction=bent)
-    said = in_bulk(model, Entries(80, symmetric=True), i, j, base[i, j])
-    assert said.correction.bulk is not None
-    assert np.abs(model.pairs(i, j) - base[i, j]).mean() > 0.1
-    assert np.allclose(said.pairs(i, j), model.pairs(i, j), atol=1e-4)
+    cheap = rng.standard_normal(len(i))
+    curve = Curve(0.0, 1.0, np.array([0.0, 10.0]))  # above b, or far below it
+    bent = replace(model.correction, curve=curve, bulk=Fade(2.0, 4.0, 0.0))
+    inputs = PairInputs(i, j, base[i, j], cheap)
+    said, whole = (one.pairs(inputs) for one in (bent, replace(bent, bulk=None)))
+    top = np.maximum(base[i, j], 10 * cheap)
+    assert np.allclose(said[top > 4], whole[top > 4])
+    assert np.allclose(said[top < 2], base[i, j][top < 2])
+    assert np.abs(whole - base[i, j])[top > 4].mean() > 0.1
+    assert ((top > 4) & (base[i, j] < 2)).any()
 
 
 def test_without_a_correction_or_with_few_pairs_nothing_is_said_of_the_bulk():

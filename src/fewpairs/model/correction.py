@@ -89,7 +89,7 @@ class Correction:
     form
         e and w, if there is one.
     bulk
-        How far all of this is the answer in place of b where b is low, and g too;
+        How far all of this is the answer in place of b where b is low, and p too;
         ``None``: it is.
     curve, mixed
         p and m; without p, g goes by b alone, and q is b.
@@ -134,6 +134,10 @@ class Correction:
         level = np.minimum(self.levels[inputs.i], self.levels[inputs.j])
         by_prior = self._by_prior(inputs.base, inputs.cheap)
         return self._risen(inputs.base, by_prior, level)
+
+    def heights(self, inputs: PairInputs) -> NDArray[Any]:
+        """Return the larger of b and p of pairs."""
+        return _larger(inputs.base, self._by_prior(inputs.base, inputs.cheap))
 
     def mixture(self, inputs: PairInputs) -> NDArray[Any]:
         """Return q of pairs."""
@@ -183,8 +187,7 @@ class Correction:
         by_prior: NDArray[Any] | None,
         level: NDArray[np.float32],
     ) -> NDArray[np.float32]:
-        top = base if by_prior is None else np.maximum(base, by_prior)
-        height = (top - level).astype(np.float32, copy=False)
+        height = (_larger(base, by_prior) - level).astype(np.float32, copy=False)
         height *= np.float32(1 / self.rise)
         height += np.float32(1)
         return np.clip(height, 0, 1, out=height)
@@ -221,6 +224,10 @@ class Correction:
             own += broken_line(cheap, self.cheap_knots, self.cheap_levels)
         if self.bulk is not None:
             own -= base
-            own *= np.maximum(broken_line(base, *self.bulk.line), gate)
+            own *= broken_line(_larger(base, by_prior), *self.bulk.line)
             own += base
         return own.astype(base.dtype, copy=False)
+
+
+def _larger(base: NDArray[Any], by_prior: NDArray[Any] | None) -> NDArray[Any]:
+    return base if by_prior is None else np.maximum(base, by_prior)

@@ -19,8 +19,8 @@ from fewpairs.types import Indices
 
 __all__ = ["in_bulk", "share_of_others"]
 
-# Quantiles of what prior and low rank say of random pairs: all below the first is bulk,
-# nothing above the second.
+# Quantiles of what prior and low rank, or the prior's curve, say of random pairs: all
+# below the first is bulk, nothing above the second.
 _BULK = 0.8, 0.97
 _BELIEVED = 20  # pairs that say so before any does: all of a correction counts
 _FEWEST = 60  # pairs that tell
@@ -55,10 +55,11 @@ def in_bulk(
         return model
     inputs = model.inputs(i, j)
     base = inputs.base.astype(np.float64)
-    low, high = (float(level) for level in np.quantile(base, _BULK))
+    height = bent.heights(inputs).astype(np.float64)
+    low, high = (float(level) for level in np.quantile(height, _BULK))
     if not low < high:
         return model
-    sure = np.maximum(np.interp(base, [low, high], [0.0, 1.0]), bent.opened(inputs))
+    sure = np.interp(height, [low, high], [0.0, 1.0])
     change = replace(bent, bulk=None).pairs(inputs) - base
     share = share_of_others(sure, change, truth - base, _BELIEVED)
     return replace(model, correction=replace(bent, bulk=Fade(low, high, share)))

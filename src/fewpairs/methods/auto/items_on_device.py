@@ -111,8 +111,7 @@ class _CorrectionOnDevice:
         if cheap is not None and len(of.cheap_knots):
             own += broken_line(cheap, of.cheap_knots, of.cheap_levels)
         if of.bulk is not None:
-            sure = torch.maximum(broken_line(base, *of.bulk.line), gate)
-            own = (own - base) * sure + base
+            own = (own - base) * broken_line(top, *of.bulk.line) + base
         return own
 
 

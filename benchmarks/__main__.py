@@ -20,6 +20,7 @@ ALL = (
     "cross_encoder",
     "larger",
     "default_cost",
+    "few_cost",
     "no_explosion",
     "certificate",
     "default",

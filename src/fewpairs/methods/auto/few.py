@@ -202,7 +202,7 @@ class FewStage:
             first=first,
             landmarks=spending.landmarks,
             device=gpu() if there else None,
-            good_prior=self.says_much,
+            good_prior=self.says_much and not self._across,
         )
         random = i[held:], j[held:], values[held:]
         with single_threaded():  # small products; what is large has its threads

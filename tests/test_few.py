@@ -64,12 +64,17 @@ def case():
 # --- the regression ---------------------------------------------------------------
 
 
+def pairs_of_items(rng, n, m):
+    """Return m random pairs of n items."""
+    i = rng.integers(n, size=m)
+    return i, (i + 1 + rng.integers(n - 1, size=m)) % n
+
+
 def test_mixed_effects_recover_weights_effects_and_their_variances():
     rng = np.random.default_rng(0)
     n, m = 1_000, 6_000
     effects = 0.6 * rng.standard_normal(n)
-    i = rng.integers(n, size=m)
-    j = (i + 1 + rng.integers(n - 1, size=m)) % n
+    i, j = pairs_of_items(rng, n, m)
     X = rng.standard_normal((m, 3)).astype(np.float32)
     y = X @ [0.5, -0.3, 0.0] + effects[i] + effects[j] + 0.4 * rng.standard_normal(m)
     fitted = MixedEffects(n, np.array([-1, 0, 0]))
@@ -86,8 +91,7 @@ def test_small_effects_are_found_small():
     rng = np.random.default_rng(2)
     n, m = 1_000, 3_000
     effects = 0.1 * rng.standard_normal(n)
-    i = rng.integers(n, size=m)
-    j = (i + 1 + rng.integers(n - 1, size=m)) % n
+    i, j = pairs_of_items(rng, n, m)
     y = effects[i] + effects[j] + rng.standard_normal(m)
     found = []
     for small in (False, True):

@@ -120,7 +120,7 @@ def test_pairs_and_blocks_agree_with_a_form_and_a_share_of_the_bulk():
     last = rng.permutation(len(i))[:400]
     truth = base[i[last], j[last]] + rng.standard_normal(400)
     model = in_bulk(model, Entries(80, symmetric=True), i[last], j[last], truth)
-    assert model.correction.bulk is not None
+    assert model.correction.bulk.share < 1  # else it says nothing
     block = model.block(np.arange(80), np.arange(80))
     assert np.allclose(model.pairs(i, j), block[i, j], atol=1e-4)
 

@@ -132,8 +132,7 @@ class Correction:
     def opened(self, inputs: PairInputs) -> NDArray[np.float32]:
         """Return g of pairs."""
         level = np.minimum(self.levels[inputs.i], self.levels[inputs.j])
-        by_prior = self._by_prior(inputs.base, inputs.cheap)
-        return self._risen(inputs.base, by_prior, level)
+        return self._risen(self.heights(inputs), level)
 
     def heights(self, inputs: PairInputs) -> NDArray[Any]:
         """Return the larger of b and p of pairs."""
@@ -182,12 +181,9 @@ class Correction:
         return self.curve(cheap).astype(base.dtype, copy=False)
 
     def _risen(
-        self,
-        base: NDArray[Any],
-        by_prior: NDArray[Any] | None,
-        level: NDArray[np.float32],
+        self, top: NDArray[Any], level: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        height = (_larger(base, by_prior) - level).astype(np.float32, copy=False)
+        height = (top - level).astype(np.float32, copy=False)
         height *= np.float32(1 / self.rise)
         height += np.float32(1)
         return np.clip(height, 0, 1, out=height)
@@ -214,7 +210,8 @@ class Correction:
         own: NDArray[np.float32],
     ) -> NDArray[Any]:
         by_prior = self._by_prior(base, cheap)
-        gate = self._risen(base, by_prior, level)
+        top = _larger(base, by_prior)
+        gate = self._risen(top, level)
         own *= gate
         if self.fade is not None:
             own *= broken_line(base, *self.fade.line)
@@ -224,7 +221,7 @@ class Correction:
             own += broken_line(cheap, self.cheap_knots, self.cheap_levels)
         if self.bulk is not None:
             own -= base
-            own *= broken_line(_larger(base, by_prior), *self.bulk.line)
+            own *= broken_line(top, *self.bulk.line)
             own += base
         return own.astype(base.dtype, copy=False)
 

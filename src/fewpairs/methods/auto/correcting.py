@@ -53,8 +53,8 @@ _PLACES, _LOOKED_AT = np.linspace(0.01, 1, 50), 40_000
 _RIDGES = 1.0, 4.0, 20.0  # of the items' own regressions, to choose from
 _RIDGES_ACROSS = 4.0, 20.0  # the same, of two sets
 _LEFT_OUT, _MOST_LEFT_OUT = 0.15, 20_000  # share of the pairs that choose; at most
-# Items that the pairs that choose are of, at least, and the share of theirs: fitting
-# all items to choose what is one for all would take as long as the fit itself.
+# Of more items, so many whose pairs with each other choose, and the share of these that
+# does: solving for all items would take as long as the fit itself.
 _CHOOSING, _LEFT_OUT_OF_SOME = 1_200, 0.3
 _USUAL = 4.0  # of them, before one was chosen
 _BELIEVED = 20  # pairs that say so before any does: all of an item's vector counts

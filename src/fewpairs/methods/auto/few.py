@@ -49,9 +49,9 @@ _ROUNDS_OF_FEW = 5
 _LEAST_TOP, _SHOWN = 0.25, 4.0
 _GROWN = 1 / 3  # of a usual share of random pairs, where earlier runs have drawn some
 _SPIKY, _HEAVY = 0.55, 0.65  # of the variance
-# Directions of the embeddings that every item has weights for: fewest and most; so
-# many, and one more for so many pairs per item.
 _DIRECTIONS = 96  # of the embeddings that have a weight for all items together
+# Those that every item has weights of its own for: fewest and most; so many, and one
+# more for so many pairs per item.
 _OWN, _FIRST_OWN, _PAIRS_PER_OWN = (12, 48), 8.0, 2.0
 
 
